@@ -33,6 +33,7 @@ OWN = {"catalog", "lookup", "search"}
 SHIPPED = {
     "standards_mcp",
     "standards_mcp_clients",
+    "standards_mcp_documents",
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",

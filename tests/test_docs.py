@@ -61,10 +61,12 @@ from typing import Annotated
 from standards_mcp import (
     ApiKey, CallContext, Plugin, PluginSettings, ServiceUrl, Variable, tool
 )
+from standards_mcp_documents import DocumentReader
 from standards_mcp_encoders import open_encoder
 
 {settings}
 {embedding}
+{reading}
 
 class Index:
     async def search(self, query):
@@ -215,11 +217,11 @@ def test_the_later_sections_of_the_tutorial_do_what_they_say(
 def test_settings_logging_and_encoders_work_as_they_are_shown(
     install: Install, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
-    settings, logging, embedding = blocks("docs/plugins/writing.md", "python")[1:4]
+    settings, logging, embedding, reading = blocks("docs/plugins/writing.md", "python")[1:5]
     install(
         "search_docs",
         SEARCH_DOCS.format(
-            settings=settings, logging=indent(logging, "    "), embedding=embedding
+            settings=settings, logging=indent(logging, "    "), embedding=embedding, reading=reading
         ).replace("SearchDocsPlugin", "Search_docsPlugin"),
     )
     monkeypatch.setenv("SEARCH_API_KEY", "hunter-4242")
@@ -233,7 +235,7 @@ def test_settings_logging_and_encoders_work_as_they_are_shown(
 
 
 def test_tools_can_be_made_at_run_time(install: Install, capfd: pytest.CaptureFixture[str]):
-    values = blocks("docs/plugins/writing.md", "python")[4]
+    values = blocks("docs/plugins/writing.md", "python")[5]
     install("tables", TABLES.format(values=indent(values, "    ")))
     assert cli.run(["--set", "plugins.tables.tables=['cats']", "call", "count_cats"]) == 0
     assert json.loads(capfd.readouterr().out) == {"result": 4}

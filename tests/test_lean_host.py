@@ -16,6 +16,7 @@ LIBRARIES = (
 PLUGINS = (
     "standards_mcp_catalog",
     "standards_mcp_clients",
+    "standards_mcp_documents",
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",

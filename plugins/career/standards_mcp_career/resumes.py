@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -14,8 +11,8 @@ from sqlite3 import Connection, Row
 from typing import Final, NamedTuple
 
 from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp_documents import DocumentError, DocumentReader
 
-from . import document_worker
 from .answers import IngestAnswer
 from .audit import AuditLog
 from .primitives import hash64, sha256
@@ -175,39 +172,21 @@ def extract(data: bytes, extension: str, *, mark_lists: bool = False) -> str:
     Raises:
         InvalidInputError: The file has no text, or cannot be read.
     """
-    if extension in (".docx", ".pdf"):
-        text = _run_worker(data, extension, *([document_worker.MARK_LISTS] if mark_lists else []))
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise _extraction_error("it is not UTF-8 text") from error
-    if not text.strip():
-        raise _extraction_error("it has no text; if it is a scan, run text recognition (OCR) first")
-    return text if extension in (".md", ".markdown") else f"# Resume\n\n{text}"
-
-
-def _run_worker(data: bytes, *arguments: str) -> str:
-    # Without -P, Python would import modules from the working directory.
-    command = [sys.executable, "-P", "-m", document_worker.__name__, *arguments]
     try:
-        # Not `anyio.to_process`: a process of its own has limits of memory and time for one
-        # file, and a bad file leaves nothing behind. The start costs 0.3 s.
-        process = subprocess.run(  # noqa: S603  - a module of ours
-            command, input=data, capture_output=True, timeout=document_worker.SECONDS, check=False
-        )
-        result = json.loads(process.stdout)
-    except subprocess.TimeoutExpired as error:
-        raise _extraction_error(f"it takes over {document_worker.SECONDS} s to read") from error
-    except ValueError as error:
-        raise _extraction_error("its reader crashed; the file may be damaged") from error
-    if "error" in result:
-        raise _extraction_error(result["error"])
-    return str(result["text"])
-
-
-def _extraction_error(why: str) -> InvalidInputError:
-    return InvalidInputError(f"Extraction failed: {why}")
+        if extension in (".docx", ".pdf"):
+            # A process for each file costs 0.3 s, and a bad file leaves nothing behind.
+            with DocumentReader() as reader:
+                document = reader.parse(data, extension)
+            text = document.marked_text if mark_lists else document.text
+        else:
+            text = data.decode("utf-8-sig")
+    except DocumentError as error:
+        raise InvalidInputError(f"Extraction failed: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError("Extraction failed: it is not UTF-8 text") from error
+    if not text.strip():
+        raise InvalidInputError("Extraction failed: it has no text")
+    return text if extension in (".md", ".markdown") else f"# Resume\n\n{text}"
 
 
 _MAX_BLANK_LINES: Final = 2

@@ -13,7 +13,7 @@ from .errors import EncoderError, EncoderUnavailableError
 from .spec import SPECS, UnknownModelError, check_model, is_address, shown_spec
 
 if TYPE_CHECKING:
-    from .encoders import open_encoder
+    from .encoders import HttpEncoder, open_encoder
     from .http import EmbeddingClient, EmbeddingError
     from .minilm import TextEncoder, Vectors
 
@@ -23,6 +23,7 @@ __all__ = [
     "EmbeddingError",
     "EncoderError",
     "EncoderUnavailableError",
+    "HttpEncoder",
     "TextEncoder",
     "UnknownModelError",
     "Vectors",
@@ -33,7 +34,12 @@ __all__ = [
 ]
 
 
-_MODULES = {"open_encoder": "encoders", "EmbeddingClient": "http", "EmbeddingError": "http"}
+_MODULES = {
+    "EmbeddingClient": "http",
+    "EmbeddingError": "http",
+    "HttpEncoder": "encoders",
+    "open_encoder": "encoders",
+}
 
 
 def __getattr__(name: str) -> object:

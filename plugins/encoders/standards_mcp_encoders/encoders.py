@@ -24,6 +24,7 @@ def open_encoder(
     remedy: str = REMEDY,
     threads: int | None = None,
     timeout: float = TIMEOUT,
+    rest: float = 0,
 ) -> TextEncoder:
     """Return the encoder that *spec* names, see `SPECS`. ``minilm`` is shared by the process.
 
@@ -33,6 +34,7 @@ def open_encoder(
         threads: Number of threads for a call of ``minilm``, by default one for each processor. The
             first caller in a process decides.
         timeout: Seconds for one answer of an endpoint.
+        rest: See `EmbeddingClient`: the pause of an endpoint after a failure.
 
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
@@ -46,7 +48,8 @@ def open_encoder(
     if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
     if is_address(spec):
-        return HttpEncoder(EmbeddingClient(spec, key, remedy=remedy, timeout=timeout))
+        client = EmbeddingClient(spec, key, remedy=remedy, timeout=timeout, rest=rest)
+        return HttpEncoder(client)
     library, _, name = spec.partition(":")
     return LibraryEncoder(library, name)
 

@@ -91,13 +91,15 @@ def search_answer(
     dataset: str, query: str, results: list[Hit], milliseconds: float
 ) -> SearchAnswer:
     """Return the answer to a search."""
-    facts: SearchFacts = {
-        "dataset": dataset,
-        "query": query,
-        "resultCount": len(results),
-        "durationMs": milliseconds,
+    return {
+        "results": results,
+        "metadata": {
+            "dataset": dataset,
+            "query": query,
+            "resultCount": len(results),
+            "durationMs": milliseconds,
+        },
     }
-    return {"results": results, "metadata": facts}
 
 
 def counts_of(snapshot: Snapshot) -> Counts:
@@ -124,16 +126,12 @@ def to_listed(entry: Entry) -> Listed:
 
 def to_detail(entry: Entry) -> Detail:
     """Return the state of a dataset for health."""
-    if isinstance(entry, Excluded):
-        error_detail: Detail = {
-            "id": entry.id, "status": "error", "documents": None, "dimension": None, "model": None,
-        }  # fmt: skip
-        return {**error_detail, "error": entry.reason}
-    facts = entry.facts
-    return {
+    facts = None if isinstance(entry, Excluded) else entry.facts
+    detail: Detail = {
         "id": entry.id,
-        "status": "ready",
-        "documents": facts.documents,
-        "dimension": facts.dimension,
-        "model": facts.model,
+        "status": "ready" if facts else "error",
+        "documents": facts.documents if facts else None,
+        "dimension": facts.dimension if facts else None,
+        "model": facts.model if facts else None,
     }
+    return {**detail, "error": entry.reason} if isinstance(entry, Excluded) else detail

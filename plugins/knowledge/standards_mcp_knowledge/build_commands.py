@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,7 +16,7 @@ from standards_mcp.commands import Report, examples, progress_bar, reports
 from .answers import SearchAnswer, search_answer
 from .building import BuildError, BuildOptions, BuildReport, build_dataset
 from .building.dataset_files import INDEX, METADATA
-from .commands import Workers, hits_text, running_workers, top_option
+from .commands import hits_text, running_workers, top_option
 from .encoders import DEFAULT_MODEL
 from .manifests import (
     MANIFEST_NAME,
@@ -29,31 +28,22 @@ from .manifests import (
     read_source,
 )
 from .service import LONGEST_QUERY
-from .settings import KnowledgeSettings
 from .workers import tasks
+from .workers.blocking import Workers
+
+if TYPE_CHECKING:
+    from .plugin import KnowledgePlugin
 
 _FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 _DEFAULT_RESULTS: Final = 5
 
 
-def build_commands(
-    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
-) -> list[click.Command]:
-    """Return the commands ``try`` and ``build``.
-
-    Args:
-        root: The folder of the datasets of ``build``.
-        try_root: The folder of the datasets of ``try``. Each command reuses the other's vectors.
-    """
-    return [
-        _try_command(settings, root, try_root, log),
-        _build_command(settings, root, try_root, log),
-    ]
+def build_commands(plugin: KnowledgePlugin) -> list[click.Command]:
+    """Return the commands ``try`` and ``build``. Each reuses the other's vectors."""
+    return [_try_command(plugin), _build_command(plugin)]
 
 
-def _build_command(
-    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
-) -> click.Command:
+def _build_command(plugin: KnowledgePlugin) -> click.Command:
     @click.command(
         "build",
         epilog=examples("knowledge build docs --id guide --name Guide --description Manual"),
@@ -76,20 +66,17 @@ def _build_command(
             options = BuildOptions(manifest=_manifest(id_, name, description), **more_options)
         except (DatasetError, ValueError) as error:
             raise click.UsageError(str(error)) from error
-        with running_workers(settings, log) as workers:
-            reusable = [try_root / _manifest_for(folder).id]
-            with progress_bar("Encoding") as progress:
-                target = out or root / id_
-                report = build_dataset(folder, target, options, workers, progress, reusable)
+        reusable = [_try_folder(plugin, folder)]
+        with running_workers(plugin) as workers, progress_bar("Encoding") as progress:
+            target = out or plugin.root / id_
+            report = build_dataset(folder, target, options, workers, progress, reusable)
         _check_not_empty(report, folder)
         return Report(asdict(report), lambda: _report_text(report))
 
     return build
 
 
-def _try_command(
-    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
-) -> click.Command:
+def _try_command(plugin: KnowledgePlugin) -> click.Command:
     @click.command(
         "try", epilog=examples('knowledge try docs "How do I switch a single tool off?"')
     )
@@ -102,9 +89,10 @@ def _try_command(
         if not 1 <= len(question.strip()) <= LONGEST_QUERY:
             raise click.UsageError(f"A question has 1 to {LONGEST_QUERY:,} characters.")
         options = BuildOptions(manifest=_manifest_for(folder))
-        target = try_root / options.manifest.id
-        with running_workers(settings, log) as workers:
-            reusable = [path.parent for path in manifests_in(root) if path.name == MANIFEST_NAME]
+        target = _try_folder(plugin, folder)
+        paths = manifests_in(plugin.root)
+        reusable = [path.parent for path in paths if path.name == MANIFEST_NAME]
+        with running_workers(plugin) as workers:
             with progress_bar("Encoding") as progress:
                 report = build_dataset(folder, target, options, workers, progress, reusable)
             _check_not_empty(report, folder)
@@ -131,6 +119,11 @@ def _manifest_for(folder: Path) -> Manifest:
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     name = printable_line(path.name).strip()[:100] or "Folder"
     return _manifest(f"{slug}-{digest}", name, f"Tried: {name}")
+
+
+def _try_folder(plugin: KnowledgePlugin, folder: Path) -> Path:
+    """Return the folder of the dataset that ``try`` makes of a folder of documents."""
+    return plugin.context.state_dir / "tried" / _manifest_for(folder).id
 
 
 def _check_not_empty(report: BuildReport, folder: Path) -> None:

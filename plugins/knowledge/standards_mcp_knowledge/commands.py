@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import numpy as np
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 from standards_mcp import ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, print_json, reports
 
 from .answers import Listed, to_listed
-from .building import BuildError, Vectors
+from .building import BuildError
 from .datasets import Entry, make_snapshot, open_and_check
 from .documents import Hit
 from .manifests import (
@@ -31,63 +27,27 @@ from .manifests import (
     manifests_in,
     read_source,
 )
-from .service import make_pool
-from .settings import KnowledgeSettings
-from .workers import tasks
+from .workers.blocking import Workers
 from .workers.pool import OverdueError, Pool, UnavailableError
 
-T = TypeVar("T")
-_CALL_TIMEOUT: Final = 300.0
-"""Deadline of a call, which reads one file or encodes a few texts at a slow address."""
+if TYPE_CHECKING:
+    from .plugin import KnowledgePlugin
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 
-class Workers:
-    """Worker processes for a command. Implements `BuildWorkers`.
-
-    Args:
-        portal: The portal to the event loop of *pool*, in another thread.
-    """
-
-    def __init__(self, portal: BlockingPortal, pool: Pool) -> None:
-        self._portal = portal
-        self._pool = pool
-
-    def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Start a function of `tasks`; the future has the result or error of `Pool.run`."""
-        call_pool = partial(self._pool.run, function, *arguments, seconds=_CALL_TIMEOUT)
-        return self._portal.start_task_soon(call_pool)
-
-    def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function of `building.worker`."""
-        result: T = self.start(tasks.call, function, *arguments).result()
-        return result
-
-    def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; the texts are split among all workers."""
-        batch_size = -(-len(texts) // self._pool.size)
-        batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
-        futures = [self.start(tasks.encode, batch, model) for batch in batches]
-        return np.vstack([future.result() for future in futures])
-
-    def check_with_encoder(self, source: Source) -> Entry:
-        """Open and search a dataset; return it as ready, or as excluded with the reason."""
-        return self._portal.call(open_and_check, self._pool, source, tasks.check_with_encoder)
-
-
 @contextmanager
-def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generator[Workers]:
-    """Run the workers of these settings for a command.
+def running_workers(plugin: KnowledgePlugin) -> Generator[Workers]:
+    """Run the workers of the plugin's settings for a command.
 
     Raises:
         BuildError: A worker ends or takes too long, or a text encoder is missing.
     """
     with start_blocking_portal() as portal:
-        pool = make_pool(settings, log)
+        pool = Pool(plugin.settings, plugin.context.log)
         serve_task = portal.start_task_soon(pool.serve)
         try:
-            yield Workers(portal, pool)
+            yield Workers(pool, portal)
         except DatasetError as error:
             raise BuildError(error.reason) from error
         except (UnavailableError, OverdueError) as error:
@@ -96,11 +56,9 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
             serve_task.cancel()
 
 
-def dataset_commands(
-    settings: KnowledgeSettings, root: Path, log: logging.Logger
-) -> list[click.Command]:
+def dataset_commands(plugin: KnowledgePlugin) -> list[click.Command]:
     """Return the commands ``check``, ``schema``, ``list`` and ``search``."""
-    return [_check_command(settings, root, log), _schema, _list_datasets, _search]
+    return [_check_command(plugin), _schema, _list_datasets, _search]
 
 
 def hits_text(hits: Sequence[Hit]) -> str:
@@ -147,20 +105,22 @@ def _schema() -> None:
     print_json(Manifest.model_json_schema())
 
 
-def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
+def _check_command(plugin: KnowledgePlugin) -> click.Command:
     @click.command("check", epilog=examples("knowledge check", "knowledge check guide"))
     @click.argument("names", nargs=-1, metavar="[ID or PATH]...")
     @reports
     def check(names: tuple[str, ...]) -> Report:
         """Check datasets by every rule: all, or the ones with an ID or at a PATH."""
-        sources = _select_sources(settings, root, names)
-        with running_workers(settings, log) as workers:
+        sources = _select_sources(plugin, names)
+        with running_workers(plugin) as workers:
             checked = [
-                source if isinstance(source, Excluded) else workers.check_with_encoder(source)
+                source
+                if isinstance(source, Excluded)
+                else workers.portal.call(open_and_check, workers.pool, source, True)
                 for source in sources
             ]
         entries = make_snapshot(checked).entries
-        text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {root}."
+        text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {plugin.root}."
         has_error = any(isinstance(entry, Excluded) for entry in entries)
         return Report({"datasets": list(map(to_listed, entries))}, lambda: text, int(has_error))
 
@@ -179,12 +139,10 @@ def _check_line(entry: Entry) -> str:
     return f"{entry.id} ({entry.path}): {result}"
 
 
-def _select_sources(
-    settings: KnowledgeSettings, root: Path, names: Sequence[str]
-) -> list[Source | Excluded]:
+def _select_sources(plugin: KnowledgePlugin, names: Sequence[str]) -> list[Source | Excluded]:
     """Return the datasets with these ids or paths; without names, all datasets in the root."""
-    roots = [root, *settings.extra_roots]
-    in_root = {path: read_source(path, roots) for path in manifests_in(root)}
+    roots = [plugin.root, *plugin.settings.extra_roots]
+    in_root = {path: read_source(path, roots) for path in manifests_in(plugin.root)}
     if not names:
         return list(in_root.values())
     chosen: dict[str, Source | Excluded] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -16,10 +16,8 @@ from .manifests import DatasetError, Excluded, Source, manifests_in, read_source
 from .workers.pool import OverdueError, Pool, UnavailableError
 from .workers.tasks import Facts, check
 
-if TYPE_CHECKING:
-    from .manifests import Files
-    from .workers.open_resources import OpenResources
-
+SHORT_WAIT: Final = 2.0
+"""Seconds that a call waits for datasets that it does not need."""
 _CRASH_RETRY_SECONDS: Final = 300.0
 """Seconds until a dataset that crashed workers is opened again. It may crash two more."""
 
@@ -52,19 +50,17 @@ class Snapshot:
         return sorted([*self.ready.values(), *self.excluded], key=lambda entry: entry.id)
 
 
-async def open_and_check(
-    pool: Pool, source: Source, open_dataset: Callable[[OpenResources, Files], Facts] = check
-) -> Entry:
+async def open_and_check(pool: Pool, source: Source, asks_encoder: bool = False) -> Entry:  # noqa: FBT001, FBT002  portals have no keywords
     """Open a dataset in a worker; return it as ready, or as excluded with the reason.
 
     Args:
-        open_dataset: The function of `tasks` that opens the dataset.
+        asks_encoder: As for `tasks.check`.
     """
     prefix = f"Index cannot be read: {source.files.index}"
     manifest, retry = source.manifest, _CRASH_RETRY_SECONDS
     cause: Exception
     try:
-        facts = await pool.run(open_dataset, source.files, seconds=pool.times.start)
+        facts = await pool.run(check, source.files, asks_encoder, seconds=pool.start_timeout)
         return Dataset(source.path, source.manifest, source.files, facts)
     except DatasetError as error:
         return _to_excluded(source, error)
@@ -73,7 +69,7 @@ async def open_and_check(
         if pool.is_failing:
             reason, retry = "No worker can be started; see the log", 0
     except OverdueError as error:
-        reason, cause = f"{prefix}: opening it takes longer than {pool.times.start:g} s", error
+        reason, cause = f"{prefix}: opening it takes longer than {pool.start_timeout:g} s", error
     except Exception as error:  # noqa: BLE001  - the other datasets must be served
         reason = f"{prefix}: {type(error).__name__}"
         return Excluded(manifest.id, source.path, "index", reason, manifest, cause=error)
@@ -88,6 +84,13 @@ def _to_excluded(source: Source, error: DatasetError) -> Excluded:
     # The file vanished after the host had read its stamp, and may come back unchanged.
     retry_at = 0.0 if kind == "path" else None
     return Excluded(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
+
+
+def _is_due(entry: Entry | None) -> bool:
+    """Return True if a dataset was never opened, or is to be opened again."""
+    if isinstance(entry, Excluded):
+        return entry.retry_at is not None and anyio.current_time() >= entry.retry_at
+    return entry is None
 
 
 def make_snapshot(entries: Iterable[Entry], opening: Collection[str] = ()) -> Snapshot:
@@ -134,19 +137,25 @@ class Library:
         self._log = log
         self._read_at = -float("inf")
         self._pending_read: anyio.Event | None = None
-        self._sources: Sequence[Source | Excluded] = ()
-        self._entries: dict[Source, Entry] = {}
-        self._opening_sources: set[Source] = set()
+        # In the order of the manifests; a source that was never opened has None.
+        self._entries: dict[Source | Excluded, Entry | None] = {}
+        self._opening: set[Source] = set()
         # One worker stays free for searches.
         self._limiter = anyio.CapacityLimiter(max(1, pool.size - 1))
         self._snapshot: Snapshot | None = None
         self._snapshot_changed = anyio.Event()
 
-    async def refresh(self, max_wait: float) -> Snapshot | None:
-        """Read the folders again if necessary, and return the datasets; None before the first time.
+    async def snapshot(self, max_wait: float, dataset: str | None = None) -> Snapshot | None:
+        """Read the folders again if necessary, wait for datasets, and return all of them.
 
         Args:
-            max_wait: Seconds to wait for the reading; then the previous datasets are returned.
+            max_wait: Seconds to wait for the reading, then for the opening. Datasets that are not
+                opened by then are in `Snapshot.opening`.
+            dataset: The dataset to wait for. By default, wait for all. So do callers that name an
+                unknown one, but only briefly if others are ready.
+
+        Returns:
+            None if the folders have never been read.
         """
         if self._pending_read is None and anyio.current_time() - self._read_at >= self._max_age:
             self._pending_read = anyio.Event()
@@ -154,41 +163,34 @@ class Library:
         if self._pending_read is not None:
             with anyio.move_on_after(max_wait):
                 await self._pending_read.wait()
-        return self._snapshot
-
-    async def wait_until_opened(
-        self, max_wait: float | None, dataset: str | None = None
-    ) -> Snapshot:
-        """Wait until *dataset* is opened, by default all datasets, and return all datasets.
-
-        Args:
-            max_wait: Seconds to wait; None for no limit. A timeout is not an error.
-        """
+        if self._snapshot is None:
+            return None
+        is_known = dataset in self._snapshot.ready or dataset in self._snapshot.opening
+        if dataset is not None and not is_known and self._snapshot.ready:
+            max_wait = min(max_wait, SHORT_WAIT)
         with anyio.move_on_after(max_wait):
-            while self._snapshot is None or (
-                self._snapshot.opening if dataset is None else dataset in self._snapshot.opening
-            ):
+            while dataset in self._snapshot.opening if is_known else self._snapshot.opening:
                 await self._snapshot_changed.wait()
-        return self._snapshot or Snapshot()
+        return self._snapshot
 
     def exclude(self, dataset: Dataset, error: DatasetError) -> None:
         """Stop serving a dataset if a search found that its encoder does not fit."""
         if error.kind == "encoder":
             for source, entry in self._entries.items():
                 if entry is dataset:
-                    self._entries[source] = _to_excluded(source, error)
+                    self._entries[source] = _to_excluded(dataset, error)
             self._publish()
 
     async def _read(self, finished: anyio.Event) -> None:
         try:
-            self._sources = await anyio.to_thread.run_sync(self._scan)
-            valid = [source for source in self._sources if isinstance(source, Source)]
+            sources = await anyio.to_thread.run_sync(self._scan)
             self._entries = {
-                source: self._entries[source] for source in valid if source in self._entries
+                source: source if isinstance(source, Excluded) else self._entries.get(source)
+                for source in sources
             }
-            for source in valid:
-                if source not in self._opening_sources and self._needs_check(source):
-                    self._opening_sources.add(source)
+            for source, entry in self._entries.items():
+                if isinstance(source, Source) and source not in self._opening and _is_due(entry):
+                    self._opening.add(source)
                     self._group.start_soon(self._open, source)
             self._publish()
         except OSError as error:
@@ -201,29 +203,17 @@ class Library:
     def _scan(self) -> list[Source | Excluded]:
         return [read_source(path, self._roots) for path in manifests_in(self._roots[0])]
 
-    def _needs_check(self, source: Source) -> bool:
-        entry = self._entries.get(source)
-        if isinstance(entry, Excluded):
-            return entry.retry_at is not None and anyio.current_time() >= entry.retry_at
-        return entry is None
-
     async def _open(self, source: Source) -> None:
         async with self._limiter:
             entry = await open_and_check(self._pool, source)
-        self._opening_sources.discard(source)
-        if source in self._sources:
+        self._opening.discard(source)
+        if source in self._entries:
             self._entries[source] = entry
             self._publish()
 
     def _publish(self) -> None:
-        entries: list[Entry] = []
-        opening: set[str] = set()
-        for source in self._sources:
-            entry = source if isinstance(source, Excluded) else self._entries.get(source)
-            if entry is not None:
-                entries.append(entry)
-            elif isinstance(source, Source):
-                opening.add(source.id)
+        entries = [entry for entry in self._entries.values() if entry is not None]
+        opening = {source.id for source, entry in self._entries.items() if entry is None}
         old = self._snapshot or Snapshot()
         self._snapshot = new = make_snapshot(entries, opening)
         if not new.opening and (old.opening or new.ready != old.ready):

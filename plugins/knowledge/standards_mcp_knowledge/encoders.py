@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
-
-from pydantic import SecretStr
 
 from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
@@ -15,21 +12,6 @@ from .manifests import DatasetError, ErrorKind
 BUILT_IN_SPEC: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _LONGEST_NAME: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderSettings:
-    """Settings of encoders.
-
-    Attributes:
-        specs: Encoder specs by model name.
-        key: The API key for encoders at an address.
-        timeout: Deadline of a request to an address, in seconds.
-    """
-
-    specs: Mapping[str, str] = field(default_factory=dict[str, str])
-    key: SecretStr | None = None
-    timeout: float = 60
 
 
 def spec_of(model: str, specs: Mapping[str, str]) -> str:

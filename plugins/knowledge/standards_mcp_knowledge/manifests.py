@@ -54,40 +54,26 @@ class DatasetError(Exception):
         return self.reason
 
 
+_Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
 class Manifest(BaseModel):
-    """The description of a dataset, with the paths of its index and its metadata.
+    """The description of a dataset, with the paths of its index and its metadata."""
 
-    Attributes:
-        id: The dataset's id in searches.
-        name: The dataset's name for people.
-        description: The dataset's subject.
-        index: A FAISS index, or a folder with one. A relative path starts at the manifest.
-        metadata: A JSON file with the documents, in the order of the index.
-        default_top_k: Number of results of a search without topK.
-    """
+    model_config = ConfigDict(strict=True, frozen=True, use_attribute_docstrings=True)
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, title="Manifest")
-
-    id: Annotated[str, Field(pattern=_ID, description="The dataset's id in searches.")]
-    name: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=128),
-        Field(description="The dataset's name for people."),
-    ]
-    description: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
-        Field(description="The dataset's subject."),
-    ]
-    index: Annotated[
-        str,
-        Field(min_length=1, description="A FAISS index, or a folder with *.index or *.faiss."),
-    ]
-    metadata: Annotated[str, Field(min_length=1, description="A JSON file with the documents.")]
-    default_top_k: Annotated[
-        int,
-        Field(ge=1, le=100, alias="defaultTopK", description="Results of a search without topK."),
-    ] = 5
+    id: str = Field(pattern=_ID)
+    """The dataset's id in searches."""
+    name: _Text = Field(max_length=128)
+    """The dataset's name for people."""
+    description: _Text = Field(max_length=512)
+    """The dataset's subject."""
+    index: str = Field(min_length=1)
+    """A FAISS index, or a folder with one. A relative path starts at the manifest."""
+    metadata: str = Field(min_length=1)
+    """A JSON file with the documents, in the order of the index."""
+    default_top_k: int = Field(default=5, ge=1, le=100, alias="defaultTopK")
+    """Number of results of a search without topK."""
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Manifest:
@@ -203,14 +189,11 @@ def stamps_of(index: Path, metadata: Path) -> tuple[Stamp, Stamp]:
         DatasetError: A file is missing or cannot be read.
     """
     try:
-        return _stamp(index), _stamp(metadata)
+        statuses = index.stat(), metadata.stat()
     except OSError as error:
         raise DatasetError("path", _read_failure(error)) from error
-
-
-def _stamp(path: Path) -> Stamp:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    one, other = ((status.st_ino, status.st_size, status.st_mtime_ns) for status in statuses)
+    return one, other
 
 
 def read_values(path: Path) -> Mapping[str, object]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Final
 
+import anyio
 import click
 from pydantic import Field, StrictBool
 
@@ -24,7 +26,7 @@ from standards_mcp import (
 )
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
-from .service import ATTEMPTS, SEARCH_TOOL, Service, log_search, running_service
+from .service import ATTEMPTS, SEARCH_TOOL, Service, log_search
 from .settings import KnowledgeSettings
 
 SEARCH_TEXT: Final = """\
@@ -73,9 +75,15 @@ and cite the path of each passage that you use.
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Run the workers and keep the datasets current."""
-        root = self.settings.root_in(self.context.state_dir)
-        async with running_service(self.settings, root, self.context.log) as self._started_service:
+        async with anyio.create_task_group() as group:
+            self._started_service = Service(self.settings, self.root, group, self.context.log)
             yield
+            group.cancel_scope.cancel()
+
+    @property
+    def root(self) -> Path:
+        """The folder of the datasets."""
+        return self.settings.root or self.context.state_dir / "datasets"
 
     @property
     def _service(self) -> Service:
@@ -146,10 +154,7 @@ and cite the path of each passage that you use.
         from .build_commands import build_commands  # noqa: PLC0415  - unused by a server
         from .commands import dataset_commands  # noqa: PLC0415
 
-        settings, state, log = self.settings, self.context.state_dir, self.context.log
-        root = settings.root_in(state)
-        building = build_commands(settings, root, state / "tried", log)
-        return [*building, *dataset_commands(settings, root, log)]
+        return [*build_commands(self), *dataset_commands(self)]
 
     async def search(self, dataset: DatasetId, query: Query, top_k: TopK = None) -> SearchAnswer:
         """Return the passages of a dataset that answer a query."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Final, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError, ToolError
 
@@ -24,12 +24,11 @@ from .answers import (
     to_detail,
     to_listed,
 )
-from .datasets import Dataset, Library, Snapshot
-from .encoders import EncoderSettings
+from .datasets import SHORT_WAIT, Dataset, Library, Snapshot
 from .manifests import DatasetError
 from .settings import KnowledgeSettings
 from .workers import tasks
-from .workers.pool import OverdueError, Pool, Times, UnavailableError
+from .workers.pool import OverdueError, Pool, UnavailableError
 
 T = TypeVar("T")
 
@@ -38,9 +37,6 @@ LONGEST_QUERY: Final = 1024
 ATTEMPTS: Final = 2
 """Most attempts of a call, each in another worker with the configured timeout."""
 _MOST_COMPLETIONS: Final = 100
-_SHORT_WAIT: Final = 2.0
-"""Seconds that a call waits for datasets that it does not need."""
-_ENDPOINT_TIMEOUT_SHARE: Final = 0.7
 _LONGEST_LOGGED: Final = 100
 _LONGEST_ID: Final = 64
 _LONGEST_SCANNED: Final = 2000
@@ -55,56 +51,29 @@ _SECRETS: Final = re.compile(
 )
 
 
-def make_pool(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
-    """Return a pool with these settings. The pool is not started."""
-    times = Times(attempt=settings.timeout)
-    # The deadline of an address is shorter than the worker's, so the error names the address.
-    encoders = EncoderSettings(
-        settings.encoders, settings.embedding_api_key, _ENDPOINT_TIMEOUT_SHARE * settings.timeout
-    )
-    return Pool(settings.worker_memory, encoders, settings.workers, log, times)
-
-
-@asynccontextmanager
-async def running_service(
-    settings: KnowledgeSettings, root: Path, log: logging.Logger
-) -> AsyncGenerator[Service]:
-    """Run a service. It reads the datasets and starts workers in the background.
+class Service:
+    """Answers the calls of the tools, while it runs in a task group.
 
     Args:
         root: The folder of the datasets.
+        group: The task group of the workers, and of the tasks that read datasets.
     """
-    async with anyio.create_task_group() as group:
-        pool = make_pool(settings, log)
+
+    def __init__(
+        self, settings: KnowledgeSettings, root: Path, group: TaskGroup, log: logging.Logger
+    ) -> None:
+        self._timeout = settings.timeout
+        self._pool = Pool(settings, log)
         roots = (root, *settings.extra_roots)
-        library = Library(roots, pool, settings.reload_seconds, group, log)
-        service = Service(settings.timeout, pool, library, log)
-        group.start_soon(pool.serve)
-        group.start_soon(service.load_datasets)
-        try:
-            yield service
-        finally:
-            group.cancel_scope.cancel()
-
-
-class Service:
-    """Answers the calls of the tools.
-
-    Args:
-        timeout: Seconds that a worker has for one call.
-    """
-
-    def __init__(self, timeout: float, pool: Pool, library: Library, log: logging.Logger) -> None:
-        self._timeout = timeout
-        self._pool = pool
-        self._library = library
+        self._library = Library(roots, self._pool, settings.reload_seconds, group, log)
         self._log = log
         self._began = perf_counter()
+        group.start_soon(self._pool.serve)
+        group.start_soon(self._load_datasets)
 
-    async def load_datasets(self) -> None:
+    async def _load_datasets(self) -> None:
         """Read and open the datasets, then log their counts."""
-        await self._library.refresh(float("inf"))
-        counts = counts_of(await self._library.wait_until_opened(None))
+        counts = counts_of(await self._library.snapshot(float("inf")) or Snapshot())
         self._log.info(
             "knowledge ready",
             extra={
@@ -155,14 +124,14 @@ class Service:
 
     async def datasets(self, *, include_errors: bool) -> ListAnswer:
         """List the ready datasets; with *include_errors*, also the excluded ones."""
-        snapshot = await self._current_snapshot()
+        snapshot = await self._snapshot()
         entries = snapshot.entries if include_errors else snapshot.ready.values()
         rows = sorted(map(to_listed, entries), key=lambda row: row["id"])
         return {"datasets": rows, "counts": counts_of(snapshot)}
 
     async def dataset_ids(self, typed: str) -> list[str]:
         """Return the ids of ready datasets that begin with *typed*."""
-        ready = (await self._current_snapshot()).ready
+        ready = (await self._snapshot()).ready
         return sorted(dataset for dataset in ready if dataset.startswith(typed))
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
@@ -174,10 +143,10 @@ class Service:
 
     async def health(self) -> HealthAnswer:
         """Return the state of the datasets and the workers."""
-        # Health is most useful while nothing starts, so it waits only briefly.
-        current = await self._library.refresh(_SHORT_WAIT)
-        snapshot = await self._library.wait_until_opened(_SHORT_WAIT)
         pool = self._pool
+        # Health is most useful while nothing starts, so it waits only briefly.
+        current = await self._library.snapshot(SHORT_WAIT)
+        snapshot = current or Snapshot()
         # No worker is needed before the first dataset.
         has_needed_workers = pool.state == "ready" or (current is not None and not pool.is_started)
         is_healthy = has_needed_workers and not snapshot.excluded and not snapshot.opening
@@ -194,24 +163,15 @@ class Service:
             },
         }
 
-    async def _current_snapshot(self, dataset: str | None = None) -> Snapshot:
-        """Read the datasets if necessary, wait until they are opened, and return them.
-
-        Args:
-            dataset: The dataset that the call needs; only this one is waited for. If it is unknown,
-                all datasets are, but only briefly if some are ready.
+    async def _snapshot(self, dataset: str | None = None) -> Snapshot:
+        """Return all datasets, after a wait for *dataset*, by default for all.
 
         Raises:
             ApiError: The datasets were not read in time, or *dataset* is still being opened.
         """
-        max_wait = self._timeout
-        current = await self._library.refresh(max_wait)
-        if current is None:
+        snapshot = await self._library.snapshot(self._timeout, dataset)
+        if snapshot is None:
             raise _search_unavailable(1)
-        is_known = dataset in current.ready or dataset in current.opening
-        if current.ready and not is_known:
-            max_wait = min(max_wait, _SHORT_WAIT)
-        snapshot = await self._library.wait_until_opened(max_wait, dataset if is_known else None)
         if dataset in snapshot.opening and not self._pool.processes:
             raise _search_unavailable(self._pool.next_start)
         if dataset in snapshot.opening:
@@ -229,7 +189,7 @@ class Service:
         """
         seconds = ATTEMPTS * self._timeout
         with anyio.move_on_after(seconds):
-            snapshot = await self._current_snapshot(dataset)
+            snapshot = await self._snapshot(dataset)
             target = self._ready_dataset(snapshot, dataset)
             try:
                 return await self._pool.run(function, target.files, target.manifest, *arguments)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import AfterValidator, ByteSize, Field, SecretStr
 
 from standards_mcp import PluginSettings
 from standards_mcp_encoders import check_model
-
-DEFAULT_MEMORY: Final = ByteSize(2 * 10**9)
-MIN_MEMORY: Final = 256 * 10**6
 
 
 def _checked_spec(spec: str) -> str:
@@ -36,13 +33,9 @@ class KnowledgeSettings(PluginSettings):
 
     root: Path | None = None
     extra_roots: tuple[Path, ...] = ()
-    workers: int = Field(2, ge=1, le=16)
-    timeout: float = Field(10, gt=0, le=600)
-    worker_memory: Annotated[ByteSize, Field(ge=MIN_MEMORY)] = DEFAULT_MEMORY
-    reload_seconds: float = Field(2, ge=0)
+    workers: int = Field(default=2, ge=1, le=16)
+    timeout: float = Field(default=10, gt=0, le=600)
+    worker_memory: Annotated[ByteSize, Field(ge=256 * 10**6)] = ByteSize(2 * 10**9)
+    reload_seconds: float = Field(default=2, ge=0)
     encoders: dict[str, Annotated[str, AfterValidator(_checked_spec)]] = Field(default_factory=dict)
     embedding_api_key: SecretStr | None = None
-
-    def root_in(self, state_dir: Path) -> Path:
-        """Return `root`, or its default in the plugin's state folder."""
-        return self.root or state_dir / "datasets"

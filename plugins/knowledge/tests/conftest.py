@@ -21,7 +21,7 @@ from support.waiting import PAUSE, WAIT
 
 from standards_mcp.testing import Connect
 from standards_mcp_encoders import Vectors, open_encoder
-from standards_mcp_knowledge import service
+from standards_mcp_knowledge import commands, service
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.open_resources import OpenResources
@@ -132,7 +132,7 @@ class WorkerHere:
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if function is tasks.begin:
-            self._resources.encoder_settings = arguments[1]  # and no limit of this process's memory
+            self._resources.settings = arguments[0]  # and no limit of this process's memory
             return None
         return await anyio.to_thread.run_sync(partial(function, self._resources, *arguments))
 
@@ -158,7 +158,8 @@ async def start_here(_: logging.Logger) -> WorkerHere:
 @pytest.fixture
 def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the plugin have its workers in this process."""
-    monkeypatch.setattr(service, "Pool", partial(Pool, start=start_here))
+    for module in (service, commands):
+        monkeypatch.setattr(module, "Pool", partial(Pool, start=start_here))
 
 
 class Server:

@@ -16,7 +16,7 @@ from _pytest.capture import CaptureResult
 
 from standards_mcp.cli import run as run_program
 from standards_mcp_encoders import Vectors
-from standards_mcp_knowledge.building.worker import read_vectors, write_index
+from standards_mcp_knowledge.building.dataset_files import read_vectors, write_index
 
 DOCS = Path(__file__).parents[3] / "docs"
 pytestmark = pytest.mark.usefixtures("installed")

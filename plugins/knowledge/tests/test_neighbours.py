@@ -18,7 +18,7 @@ import pytest
 from standards_mcp.cli import run
 from standards_mcp_knowledge.datasets import open_and_check
 from standards_mcp_knowledge.manifests import DatasetError, Excluded, read_source
-from standards_mcp_knowledge.workers.pool import OverdueError, Times, UnavailableError
+from standards_mcp_knowledge.workers.pool import OverdueError, UnavailableError
 
 pytestmark = pytest.mark.anyio
 MakeDataset = Callable[..., Path]
@@ -217,7 +217,7 @@ async def test_errors_that_may_pass_are_checked_again_later(
     make_dataset: MakeDataset, root: Path, error: Exception, waits: float | None
 ):
     class Pool:
-        times = Times()
+        start_timeout = 60.0
         is_failing = False
 
         async def run(self, *_: Any, **__: Any) -> None:

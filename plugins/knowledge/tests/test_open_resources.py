@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import shutil
 import sys
 import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -17,8 +19,8 @@ import pytest
 
 from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import read_metadata
-from standards_mcp_knowledge.encoders import EncoderSettings
 from standards_mcp_knowledge.manifests import DatasetError, Files, Manifest, stamps_of
+from standards_mcp_knowledge.settings import KnowledgeSettings
 from standards_mcp_knowledge.workers import process, tasks
 from standards_mcp_knowledge.workers.open_resources import OpenResources
 
@@ -34,7 +36,8 @@ def files_of(folder: Path) -> Files:
 
 @pytest.fixture
 def resources() -> OpenResources:
-    return OpenResources(EncoderSettings({"nowhere": "http://127.0.0.1:9/v1/embeddings#m"}))
+    encoders = {"nowhere": "http://127.0.0.1:9/v1/embeddings#m"}
+    return OpenResources(KnowledgeSettings(encoders=encoders))
 
 
 def test_a_dataset_is_inspected_searched_and_read(
@@ -158,9 +161,9 @@ def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
 ):
     files = files_of(make_dataset(metadata={"documents": [{}] * 5, "model": "nowhere"}))
     assert tasks.check(resources, files).model == "nowhere"
-    for look in (tasks.check_with_encoder, tasks.check_with_encoder):
+    for _ in range(2):
         with pytest.raises(DatasetError, match=r"check plugins\.knowledge\.encoders") as raised:
-            look(resources, files)
+            tasks.check(resources, files, True)
         assert raised.value.kind == "endpoint"
 
 
@@ -247,21 +250,26 @@ def test_metadata_may_be_a_list_or_an_object_with_more(tmp_path: Path):
         read_metadata(tmp_path)
 
 
-def test_an_answer_is_sent_for_every_exception(resources: OpenResources):
-    answer = process.answer_to((tasks.call, (divmod, 1, 0)), resources)
-    assert isinstance(answer.error, ZeroDivisionError)
-    assert "Traceback" in answer.error.__notes__[0]
+def answered(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the error that a worker sends to the host."""
+    return pickle.loads(process.answer_to(function, *arguments))[1]  # noqa: S301  - our own
+
+
+def test_an_answer_is_sent_for_every_exception():
+    error = answered(divmod, 1, 0)
+    assert isinstance(error, ZeroDivisionError)
+    assert "Traceback" in error.__notes__[0]
     with pytest.raises(MemoryError):
-        process.answer_to((tasks.call, (bytearray, 2**62)), resources)
+        process.answer_to(bytearray, 2**62)
 
     class LocalError(Exception):
         pass
 
-    error = LocalError("text")
-    error.add_note("where")
-    framed = process.to_frame(process.Answer(error=error))
-    assert int.from_bytes(framed[: process.LENGTH]) == len(framed) - process.LENGTH
-    assert b"LocalError: text" in framed
-    assert b"where" in framed
-    with pytest.raises(Exception, match="pickle"):
-        process.to_frame(process.Answer(lambda: None))
+    def fail() -> None:
+        raise LocalError("text")
+
+    error = answered(fail)
+    assert str(error) == "LocalError: text"
+    assert "in fail" in error.__notes__[0]
+    # A result that cannot be sent is an error.
+    assert "pickle" in str(answered(lambda: fail))

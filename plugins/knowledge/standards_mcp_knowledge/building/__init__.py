@@ -1,10 +1,9 @@
 """Make a dataset of a folder of documents: read, cut into passages, encode and write them.
 
-`build_dataset` imports no heavy library. Only the functions of `worker` do, and a `BuildWorkers`
-runs them in another process.
+FAISS, the text encoders and the readers of documents run in other processes.
 """
 
 from .build import build_dataset
-from .options import BuildError, BuildOptions, BuildReport, Vectors
+from .options import BuildError, BuildOptions, BuildReport
 
-__all__ = ["BuildError", "BuildOptions", "BuildReport", "Vectors", "build_dataset"]
+__all__ = ["BuildError", "BuildOptions", "BuildReport", "build_dataset"]

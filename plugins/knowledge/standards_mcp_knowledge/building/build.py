@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 import numpy as np
 
+from standards_mcp_documents import Document, DocumentError, DocumentReader, Limits
+from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import SNIPPET_LENGTH, Passage
+from standards_mcp_knowledge.workers.blocking import Workers
 
 from .dataset_files import locked_for_build, reusable_vectors, text_to_encode, write_dataset
-from .document import Document, DocumentError, cut
-from .options import BuildError, BuildOptions, BuildReport, BuildWorkers, Skipped, Vectors
-from .sources import find_sources, read_document
+from .options import BuildError, BuildOptions, BuildReport, Skipped
+from .passages import cut
+from .sources import find_sources
 
+_LIMITS: Final = Limits(seconds=300, memory=2 * 10**9, unpacked=200_000_000)
+"""Manuals may be much larger than the documents that users send."""
 _TEXTS_AT_ONCE: Final = 16
 _LONGEST_TITLE: Final = 200
 
@@ -25,7 +31,7 @@ def build_dataset(
     folder: Path,
     out: Path,
     options: BuildOptions,
-    workers: BuildWorkers,
+    workers: Workers,
     progress: Progress,
     reusable: Sequence[Path] = (),
 ) -> BuildReport:
@@ -49,7 +55,7 @@ def build_dataset(
     unchanged = 0
     with locked_for_build(out, identifier):
         names, skipped = find_sources(folder, options.include)
-        passages = list(_read(folder, names, options, workers, skipped))
+        passages = list(_read(folder, names, options, skipped))
         if passages:
             texts = list(map(text_to_encode, passages))
             vectors = reusable_vectors((out, *reusable), options.model, set(texts), workers)
@@ -67,22 +73,18 @@ def build_dataset(
 
 
 def _read(
-    folder: Path,
-    names: Iterable[str],
-    options: BuildOptions,
-    workers: BuildWorkers,
-    skipped: list[Skipped],
+    folder: Path, names: Iterable[str], options: BuildOptions, skipped: list[Skipped]
 ) -> Iterator[Passage]:
-    count = 0
-    for name in names:
-        try:
-            document = read_document(folder / name, workers)
-        except DocumentError as error:
-            skipped.append(Skipped(name, str(error)))
-            continue
-        for passage in _passages(name, document, options):
-            count += 1
-            yield {"id": f"{options.manifest.id}-{count}", **passage}
+    numbers = count(1)
+    with DocumentReader(_LIMITS) as reader:
+        for name in names:
+            try:
+                document = reader.read(folder / name)
+            except DocumentError as error:
+                skipped.append(Skipped(name, str(error)))
+                continue
+            for passage in _passages(name, document, options):
+                yield {"id": f"{options.manifest.id}-{next(numbers)}", **passage}
 
 
 def _passages(path: str, document: Document, options: BuildOptions) -> Iterator[Passage]:
@@ -90,7 +92,9 @@ def _passages(path: str, document: Document, options: BuildOptions) -> Iterator[
     contents = [
         (title if section.heading in {"", title} else f"{title}: {section.heading}", content)
         for section in document.sections
-        for content in cut(section.blocks, options.chunk_words, options.overlap_words)
+        for content in cut(
+            list(section.markdown_blocks()), options.chunk_words, options.overlap_words
+        )
     ]
     for number, (full_title, content) in enumerate(contents, 1):
         yield {
@@ -107,7 +111,7 @@ def _encode(
     texts: Sequence[str],
     vectors: dict[str, Vectors],
     model: str,
-    workers: BuildWorkers,
+    workers: Workers,
     progress: Progress,
 ) -> Vectors:
     """Return a row for each text. Encode texts that *vectors* lacks, and add them to it."""

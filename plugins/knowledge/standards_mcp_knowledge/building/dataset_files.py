@@ -20,11 +20,12 @@ from typing import Any, Final
 import filelock
 import numpy as np
 
+from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import Passage, read_metadata
 from standards_mcp_knowledge.manifests import MANIFEST_NAME, DatasetError, read_values
+from standards_mcp_knowledge.workers.blocking import Workers
 
-from .options import BuildError, BuildOptions, BuildWorkers, Vectors
-from .worker import read_vectors, write_index
+from .options import BuildError, BuildOptions
 
 METADATA: Final = "metadata.json"
 INDEX: Final = "index/docs.index"
@@ -75,7 +76,7 @@ def write_dataset(
     options: BuildOptions,
     passages: Sequence[Passage],
     vectors: Vectors,
-    workers: BuildWorkers,
+    workers: Workers,
 ) -> None:
     """Replace a dataset; readers see the old one or the new one.
 
@@ -103,7 +104,7 @@ def write_dataset(
 
 
 def reusable_vectors(
-    datasets: Iterable[Path], model: str, texts: set[str], workers: BuildWorkers
+    datasets: Iterable[Path], model: str, texts: set[str], workers: Workers
 ) -> dict[str, Vectors]:
     """Return the vectors of *texts* from built datasets, by text.
 
@@ -116,9 +117,7 @@ def reusable_vectors(
     return vectors
 
 
-def _vectors_in(
-    folder: Path, model: str, texts: set[str], workers: BuildWorkers
-) -> dict[str, Vectors]:
+def _vectors_in(folder: Path, model: str, texts: set[str], workers: Workers) -> dict[str, Vectors]:
     """Return the vectors of texts from one dataset.
 
     One of the texts is encoded again. If its vector differs, the encoder has changed under the same
@@ -145,6 +144,36 @@ def _vectors_in(
         if new_vector.shape == vector.shape and np.dot(new_vector, vector) > _MIN_COSINE
         else {}
     )
+
+
+def read_vectors(path: Path) -> Vectors:
+    """Return the vectors of an index that `write_index` wrote. It runs in a worker.
+
+    Raises:
+        OSError: The index cannot be read.
+    """
+    import faiss  # noqa: PLC0415  - never in the process of the command
+
+    try:
+        index: Any = faiss.read_index(str(path))
+        vectors: Vectors = index.reconstruct_n(0, index.ntotal)
+    except (RuntimeError, AssertionError, MemoryError) as error:
+        raise OSError(" ".join(str(error).split())) from error
+    return vectors
+
+
+def write_index(vectors: Vectors, path: Path) -> None:
+    """Write a new file with an exact index by inner product. It runs in a worker.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    import faiss  # noqa: PLC0415
+
+    index: Any = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    # FAISS's own writer does not report the cause of a failure.
+    path.write_bytes(faiss.serialize_index(index).tobytes())
 
 
 def _metadata(

@@ -1,20 +1,12 @@
-"""Options and report of a build, and the interface of its worker processes."""
+"""Options and report of a build."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from standards_mcp import StandardsMcpError
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.manifests import Manifest
-
-T = TypeVar("T")
-Vectors = npt.NDArray[np.float32]
 
 
 class BuildError(StandardsMcpError):
@@ -77,23 +69,3 @@ class BuildReport:
     chunks: int
     unchanged: int
     skipped: list[Skipped]
-
-
-class BuildWorkers(Protocol):
-    """Runs the heavy functions of a build in worker processes.
-
-    Exceptions that are not listed below end the build, and reach its caller unchanged.
-    """
-
-    def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; *texts* is not empty."""
-        ...
-
-    def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function of `worker`.
-
-        Raises:
-            DocumentError: The file cannot be read as a document.
-            OSError: The file cannot be read or written, or the worker crashes or takes too long.
-        """
-        ...

@@ -1,18 +1,16 @@
-"""Find the documents in a folder, and read each with the reader for its suffix."""
+"""Find the documents in a folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final
 
-from .document import Document, DocumentError
-from .options import BuildWorkers, Skipped
-from .text_readers import decode, read_html, read_markdown, read_rst, read_text
-from .worker import read_docx, read_pdf
+from standards_mcp_documents import KINDS
+
+from .options import Skipped
 
 
 def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[Skipped]]:
@@ -27,7 +25,7 @@ def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[
     skipped: list[Skipped] = []
     for path in _walk(folder, skipped):
         name = path.relative_to(folder).as_posix()
-        if path.suffix.lower() not in _SUFFIXES or not _is_included(name, include):
+        if path.suffix.lower() not in KINDS or not _is_included(name, include):
             continue
         if reason := _skip_reason(path, folder):
             skipped.append(Skipped(_printable(name), reason))
@@ -41,36 +39,31 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
         skipped.append(Skipped(_printable(path.relative_to(folder).as_posix()) + "/", reason))
 
     def skip_unreadable(error: OSError) -> None:
-        skip(Path(error.filename), f"cannot be read: {error.strerror}")
+        skip(Path(error.filename), f"it cannot be read: {error.strerror}")
 
     for directory, folders, files in os.walk(folder, onerror=skip_unreadable):
         for path in [Path(directory, name) for name in folders]:
-            if reason := _folder_skip_reason(path, folder):
+            if reason := _skip_reason(path, folder):
                 folders.remove(path.name)  # so that os.walk does not enter it
                 skip(path, reason)
         yield from (Path(directory, name) for name in files)
 
 
-def _folder_skip_reason(path: Path, folder: Path) -> str:
-    if path.name.startswith("."):
-        return "hidden"
-    if path.is_symlink():
-        return "a link to a folder" if _is_inside(path, folder) else "a link that leaves the folder"
-    return ""
-
-
 def _skip_reason(path: Path, folder: Path) -> str:
+    """Return the reason to skip a file or a folder; an empty string to read it."""
     if path.name.startswith("."):
         return "hidden"
     if not _is_inside(path, folder):
         return "a link that leaves the folder"
+    if path.is_dir():
+        return "a link to a folder" if path.is_symlink() else ""
     name = str(path.relative_to(folder))
     if _printable(name) != name:
         return "its name is not UTF-8"
     try:
         return "" if S_ISREG(path.stat().st_mode) else "not a file"
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"it cannot be read: {error.strerror}"
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -85,44 +78,3 @@ def _is_included(name: str, include: Iterable[str]) -> bool:
 
 def _printable(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
-
-
-_READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
-    ".md": lambda data: read_markdown(decode(data)),
-    ".markdown": lambda data: read_markdown(decode(data)),
-    ".html": read_html,
-    ".htm": read_html,
-    ".txt": lambda data: read_text(decode(data)),
-    ".rst": lambda data: read_rst(decode(data)),
-}
-_HEAVY_READERS: Final[Mapping[str, Callable[[Path], Document]]] = {
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-}
-_SUFFIXES: Final = frozenset((*_READERS, *_HEAVY_READERS))
-_MEGABYTE: Final = 1_000_000
-_LARGEST_TEXT: Final = 10 * _MEGABYTE
-_LARGEST_BINARY: Final = 100 * _MEGABYTE
-
-
-def read_document(path: Path, workers: BuildWorkers) -> Document:
-    """Read a file as a document with at least one section.
-
-    Raises:
-        DocumentError: The file is too large, cannot be read, or has no text.
-    """
-    suffix = path.suffix.lower()
-    largest = _LARGEST_TEXT if suffix in _READERS else _LARGEST_BINARY
-    try:
-        if path.stat().st_size > largest:
-            raise DocumentError(f"is larger than {largest // _MEGABYTE} MB; split it")
-        if suffix in _HEAVY_READERS:
-            document = workers.call(_HEAVY_READERS[suffix], path)
-        else:
-            with path.open("rb") as file:
-                document = _READERS[suffix](file.read(largest))  # it may have grown since
-    except OSError as error:
-        raise DocumentError(f"cannot be read: {error.strerror or error}") from error
-    if not document.sections:
-        raise DocumentError("has no text")
-    return document

@@ -10,17 +10,18 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import SecretStr
-from typing_extensions import override
 
 from standards_mcp import ServiceError
-from standards_mcp_encoders import EmbeddingClient, TextEncoder, Vectors, is_address, open_encoder
+from standards_mcp_encoders import HttpEncoder, TextEncoder, Vectors, open_encoder
 from standards_mcp_knowledge.documents import Metric, read_metadata
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, EncoderSettings, no_encoder, spec_of
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, no_encoder, spec_of
 from standards_mcp_knowledge.manifests import DatasetError, Files, stamps_of
+from standards_mcp_knowledge.settings import KnowledgeSettings
 
 _REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
 _REST_FACTOR: Final = 4
+"""Pause of an address after a failure, in times of its duration: it takes a fifth of the time."""
+_ENDPOINT_TIMEOUT_SHARE: Final = 0.7
 _MOST_PROBES: Final = 16
 _LEAST_CANDIDATES: Final = 64
 _METRICS: Final[dict[int, Metric]] = {0: "ip", 1: "l2"}
@@ -28,38 +29,21 @@ _DAMAGE_ERRORS: Final = (RuntimeError, AssertionError)
 """The exceptions of FAISS for damaged indexes."""
 
 
-class EndpointEncoder(TextEncoder):
-    """An encoder at an address. A failure is followed by a pause of four times its duration.
-
-    So an address that hangs takes at most a fifth of a worker's time.
-    """
-
-    def __init__(self, spec: str, key: SecretStr | None, timeout: float) -> None:
-        self._client = EmbeddingClient(
-            spec, key, remedy=_REMEDY, timeout=timeout, rest=_REST_FACTOR
-        )
-        self.name = self._client.name
-
-    @override
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        return self._client.embed(texts)
-
-
 class OpenResources:
     """The open datasets and encoders of a worker. A dataset is opened again when its files change.
 
     Attributes:
-        encoders: The settings of encoders.
+        settings: The settings of the plugin.
     """
 
-    def __init__(self, encoders: EncoderSettings | None = None) -> None:
-        self.encoder_settings = encoders or EncoderSettings()
+    def __init__(self, settings: KnowledgeSettings | None = None) -> None:
+        self.settings = settings or KnowledgeSettings()
         self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
         # Datasets share encoders, and the last one that uses an encoder releases its memory.
         self._encoders_by_spec: WeakValueDictionary[tuple[str, bool], TextEncoder] = (
             WeakValueDictionary()
         )
-        self._encoders_by_model: dict[str, TextEncoder] = {}
+        self._last_encoder: TextEncoder | None = None
 
     def dataset(self, files: Files) -> OpenDataset:
         """Return the dataset with these files; open it if necessary.
@@ -92,9 +76,8 @@ class OpenResources:
             DatasetError: No encoder is known for the model.
             ServiceError: The encoder fails.
         """
-        if model not in self._encoders_by_model:
-            self._encoders_by_model[model] = self._encoder(model, with_key=True)
-        return self._encoders_by_model[model].encode(texts)
+        self._last_encoder = self._encoder(model, with_key=True)
+        return self._last_encoder.encode(texts)
 
     def encoder_of_dataset(self, model: str) -> TextEncoder:
         """Return the encoder of a model that a dataset names.
@@ -103,18 +86,19 @@ class OpenResources:
             DatasetError: No encoder is known for the model, or the encoder cannot be opened.
         """
         # The author of a dataset may name any address, so the key goes to those of the settings.
-        return self._encoder(model, with_key=model in self.encoder_settings.specs)
+        return self._encoder(model, with_key=model in self.settings.encoders)
 
     def _encoder(self, model: str, *, with_key: bool) -> TextEncoder:
-        spec = spec_of(model, self.encoder_settings.specs)
+        spec = spec_of(model, self.settings.encoders)
         encoder = self._encoders_by_spec.get((spec, with_key))
         if encoder is None:
-            key = self.encoder_settings.key if with_key else None
+            key = self.settings.embedding_api_key if with_key else None
+            # Shorter than the worker's deadline, so that the error names the address.
+            timeout = _ENDPOINT_TIMEOUT_SHARE * self.settings.timeout
             try:
-                if is_address(spec):
-                    encoder = EndpointEncoder(spec, key, self.encoder_settings.timeout)
-                else:
-                    encoder = open_encoder(spec, threads=1)
+                encoder = open_encoder(
+                    spec, key, remedy=_REMEDY, threads=1, timeout=timeout, rest=_REST_FACTOR
+                )
             except ServiceError as error:
                 raise no_encoder(model, _capitalized(error)) from error
             self._encoders_by_spec[spec, with_key] = encoder
@@ -156,7 +140,7 @@ class OpenDataset:
         self.encoder = resources.encoder_of_dataset(self.model)
         # An address may answer slowly, so the first request to it is a search. Four datasets with
         # a dead address once delayed all others by 40 seconds.
-        if not isinstance(self.encoder, EndpointEncoder):
+        if not isinstance(self.encoder, HttpEncoder):
             self._check_dimension(self.encoder.dimensions)
         try:
             self._search(np.full((1, self.dimension), self.dimension**-0.5, dtype=np.float32), 1)

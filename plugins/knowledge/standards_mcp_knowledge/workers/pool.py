@@ -10,14 +10,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
-from standards_mcp_knowledge.encoders import EncoderSettings
-from standards_mcp_knowledge.manifests import DatasetError, Files
+from standards_mcp_knowledge.manifests import Files
+from standards_mcp_knowledge.settings import KnowledgeSettings
 
 from . import tasks
 from .process import Worker, WorkerEndedError, start_worker
@@ -26,6 +25,7 @@ T = TypeVar("T")
 Start: TypeAlias = Callable[[logging.Logger], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
 _ATTEMPTS: Final = 2
+_MAX_RESTART_PAUSE: Final = 30.0
 _EXIT_WAIT: Final = 2.0
 """Seconds that a worker has to end by itself after an incomplete answer."""
 
@@ -47,23 +47,6 @@ class OverdueError(TimeoutError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no answer within {seconds:g} s")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Deadlines and pauses of a pool, in seconds.
-
-    Attributes:
-        attempt: Deadline for a worker to become free, and again for its answer.
-        start: Deadline for a new worker to load its encoder and datasets.
-        failing_wait: Wait of a call for a worker, while no worker can be started.
-        max_restart_pause: Longest pause between failed starts; pauses double up to it.
-    """
-
-    attempt: float = 10
-    start: float = 60
-    failing_wait: float = 2
-    max_restart_pause: float = 30
 
 
 @dataclass(eq=False, slots=True)
@@ -91,27 +74,24 @@ class Pool:
     """Workers that start with the first call, and stay while `serve` runs.
 
     Args:
-        memory: Limit of a worker's address space, in bytes.
         start: Starts one worker.
 
     Attributes:
         size: Number of workers.
         restarts: Number of replaced workers.
+        start_timeout: Deadline for a new worker, and for one that opens a dataset, in seconds.
+        failing_wait: Wait of a call for a worker while none can be started, in seconds.
     """
 
+    start_timeout = 60.0
+    failing_wait = 2.0
+
     def __init__(
-        self,
-        memory: int,
-        encoders: EncoderSettings,
-        size: int,
-        log: logging.Logger,
-        times: Times,
-        start: Start = start_worker,
+        self, settings: KnowledgeSettings, log: logging.Logger, start: Start = start_worker
     ) -> None:
-        self._worker_arguments = memory, encoders
-        self.size = size
+        self._settings = settings
+        self.size = settings.workers
         self._log = log
-        self.times = times
         self._start_worker = start
         self.restarts = 0
         self._is_serving = False
@@ -129,7 +109,7 @@ class Pool:
 
     @property
     def is_started(self) -> bool:
-        """True after `start` or the first call."""
+        """True after the first call."""
         return self._start_requested.is_set()
 
     @property
@@ -152,12 +132,8 @@ class Pool:
         soonest = min(self._next_starts.values(), default=0) - anyio.current_time()
         return max(1.0, round(soonest, 1))
 
-    def start(self) -> None:
-        """Start the workers; the first call does the same."""
-        self._start_requested.set()
-
     async def serve(self) -> None:
-        """Wait for `start`, then keep all workers running until cancelled."""
+        """Wait for the first call, then keep all workers running until cancelled."""
         self._is_serving = True
         try:
             await self._start_requested.wait()
@@ -176,21 +152,21 @@ class Pool:
         have ended, the call waits for the next one.
 
         Args:
-            seconds: Deadline for a free worker and for its answer, in place of `Times.attempt`.
+            seconds: Deadline for a free worker and for its answer, in place of `timeout`.
 
         Raises:
             OverdueError: No worker became free in time, or the worker took too long and was killed.
             UnavailableError: No worker is available, or two workers have ended.
             Exception: The error of the function.
         """
-        self.start()
-        job = _Job(function, arguments, seconds or self.times.attempt, _ATTEMPTS)
+        self._start_requested.set()
+        job = _Job(function, arguments, seconds or self._settings.timeout, _ATTEMPTS)
         job.wait_until = anyio.current_time() + job.seconds
         self._jobs.append(job)
         self._wake()
         try:
             while not job.finished.is_set():
-                with anyio.move_on_after(min(self.times.failing_wait, job.seconds)):
+                with anyio.move_on_after(min(self.failing_wait, job.seconds)):
                     await job.finished.wait()
                 if job in self._jobs:
                     self._check_wait(job)
@@ -209,11 +185,9 @@ class Pool:
 
     def _warming_jobs(self) -> deque[_Job]:
         """Return jobs that open the datasets in one worker; searches can run between them."""
-        calls: list[tuple[Callable[..., object], object]] = [
-            (tasks.close_others, self._warm_datasets)
-        ]
-        calls += [(tasks.check, files) for files in self._warm_datasets]
-        return deque(_Job(function, (files,), self.times.start, 0) for function, files in calls)
+        seconds = self.start_timeout
+        jobs = [_Job(tasks.check, (files,), seconds, 0) for files in self._warm_datasets]
+        return deque([_Job(tasks.close_others, (self._warm_datasets,), seconds, 0), *jobs])
 
     def _wake(self) -> None:
         self._jobs_changed.set()
@@ -234,7 +208,7 @@ class Pool:
             failures = 0 if await self._run_worker(slot, failures) else failures + 1
             self.restarts += 1
             # The first restart is immediate; later ones wait 1, 2, 4 s and so on.
-            pause = min(2.0 ** (failures - 2), self.times.max_restart_pause)
+            pause = min(2.0 ** (failures - 2), _MAX_RESTART_PAUSE)
             if failures > 1:
                 self._next_starts[slot] = anyio.current_time() + pause
                 await anyio.sleep(pause)
@@ -254,13 +228,12 @@ class Pool:
         async with anyio.create_task_group() as group:
             group.start_soon(worker.log_output)
             try:
-                warmed = self._warm_datasets
-                # After a failure nothing is warmed: a dataset may be the cause.
-                if await self._load(worker, () if failures else warmed):
+                if await self._begin(worker):
                     self._next_starts.pop(slot, None)
                     self._workers.append(worker)
                     group.start_soon(self._wake_at_end, worker)
-                    has_answered = await self._run_jobs(worker, warmed)
+                    # After a failure nothing is warmed: a dataset may be the cause.
+                    has_answered = await self._run_jobs(worker, is_warmed=failures > 0)
                 self._log_end(worker, await worker.wait())
             finally:
                 if worker in self._workers:
@@ -268,15 +241,12 @@ class Pool:
                 await worker.close()
         return has_answered
 
-    async def _load(self, worker: Worker, datasets: Sequence[Files]) -> bool:
+    async def _begin(self, worker: Worker) -> bool:
         try:
-            with anyio.fail_after(self.times.start):
-                await worker.run(tasks.begin, *self._worker_arguments)
-                for files in datasets:
-                    with suppress(DatasetError):  # a search reports it
-                        await worker.run(tasks.check, files)
+            with anyio.fail_after(self.start_timeout):
+                await worker.run(tasks.begin, self._settings)
         except TimeoutError:
-            worker.end(f"it was not ready within {self.times.start:g} s")
+            worker.end(f"it was not ready within {self.start_timeout:g} s")
             return False
         except WorkerEndedError:
             return False
@@ -288,15 +258,18 @@ class Pool:
         await worker.wait()
         self._wake()
 
-    async def _run_jobs(self, worker: Worker, warmed: Sequence[Files]) -> bool:
-        """Run jobs in a worker until it ends; return True if it has answered a job."""
+    async def _run_jobs(self, worker: Worker, *, is_warmed: bool) -> bool:
+        """Run jobs in a worker until it ends; return True if it has answered a call."""
         has_answered = False
+        warmed = self._warm_datasets if is_warmed else None
         warming: deque[_Job] = deque()
         while worker.is_usable:
             if warmed is not self._warm_datasets:
                 warmed, warming = self._warm_datasets, self._warming_jobs()
-            if jobs := self._jobs or warming:
-                has_answered |= await self._run_job(worker, jobs.popleft())
+            if self._jobs:
+                has_answered |= await self._run_job(worker, self._jobs.popleft())
+            elif warming:
+                await self._run_job(worker, warming.popleft())
             else:
                 await self._jobs_changed.wait()
         return has_answered
@@ -327,9 +300,12 @@ class Pool:
         return not scope.cancelled_caught
 
     def _retry(self, job: _Job, *, has_begun: bool) -> None:
-        job.attempts_left -= has_begun
-        if job.attempts_left > 0:
-            job.wait_until = anyio.current_time() + job.seconds
+        now = anyio.current_time()
+        if has_begun:
+            job.attempts_left -= 1
+            job.wait_until = now + job.seconds
+        # Workers that end before they start the call cost no attempt, but time.
+        if job.attempts_left > 0 and now < job.wait_until:
             self._jobs.appendleft(job)
             self._wake()
         else:

@@ -1,8 +1,8 @@
 """One worker process: `Worker` is the handle in the host, `main` the loop in the process.
 
-A request is a function with its arguments; an answer is the result or the error. Both are pickled,
-after their length in 8 bytes. Requests come on stdin, answers go to stdout. A worker sends `_BEGUN`
-before it runs a request, so the host knows whether a worker that ended had started the call.
+A request is the pickle of a function and its arguments. An answer is `_BEGUN` before the function
+runs, so the host knows whether a worker that ended had started the call; then the pickle of the
+result and the error, after its length. Requests come on stdin, answers go to stdout.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, TypeVar
 
@@ -25,7 +24,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.text import TextReceiveStream
 
 if TYPE_CHECKING:
-    from .open_resources import OpenResources
+    pass
 
 T = TypeVar("T")
 Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -37,34 +36,7 @@ _OUT_OF_MEMORY: Final = 77
 _PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _LONGEST_LINE: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The result or the error of a function. An error has its traceback as a note."""
-
-    value: Any = None
-    error: Exception | None = None
-
-
-def to_frame(message: object) -> bytes:
-    """Return a message as bytes: the length of its pickle, then the pickle.
-
-    An error that cannot be pickled is replaced by its text.
-    """
-    try:
-        # Pickle is enough: a worker runs as the same user as the server, and contains crashes and
-        # endless work, not hostile code.
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        pickle.loads(data)  # noqa: S301  - errors with their own arguments fail only here
-    except Exception:
-        if not isinstance(message, Answer) or message.error is None:
-            raise
-        plain = RuntimeError(f"{type(message.error).__name__}: {message.error}")
-        for note in message.error.__notes__:
-            plain.add_note(note)
-        return to_frame(Answer(error=plain))
-    return len(data).to_bytes(LENGTH) + data
+_PIPE_ERRORS: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class WorkerEndedError(Exception):
@@ -110,22 +82,19 @@ class Worker:
         """
         has_begun = False
         try:
-            await self._requests.send(to_frame((function, arguments)))
+            # Pickle is enough: a worker runs as the same user as the server, and contains crashes
+            # and endless work, not hostile code.
+            await self._requests.send(pickle.dumps((function, arguments)))
             await self._answers.receive_exactly(len(_BEGUN))
             has_begun = True
             size = int.from_bytes(await self._answers.receive_exactly(LENGTH))
             data = await self._answers.receive_exactly(size)
-        except (
-            anyio.IncompleteRead,
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-            OSError,
-        ):
+        except (*_PIPE_ERRORS, anyio.IncompleteRead, OSError):
             raise WorkerEndedError(has_begun=has_begun) from None
-        answer: Answer = pickle.loads(data)  # noqa: S301  - from a process of this program
-        if answer.error is not None:
-            raise answer.error
-        value: T = answer.value
+        value: T
+        value, error = pickle.loads(data)  # noqa: S301  - from a process of this program
+        if error is not None:
+            raise error
         return value
 
     def end(self, cause: str) -> None:
@@ -156,7 +125,7 @@ class Worker:
                 for line in filter(str.strip, text.splitlines()):
                     fields = {"pid": self.pid, "text": line[:_LONGEST_LINE]}
                     self._log.info("worker output", extra=fields)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except _PIPE_ERRORS:
             return
 
 
@@ -188,37 +157,44 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     resources = OpenResources()
     while True:
-        request = requests.get()
-        _write(answers, _BEGUN)
+        function, arguments = requests.get()
+        answers.write(_BEGUN)
+        answers.flush()
         try:
-            _write(answers, to_frame(answer_to(request, resources)))
+            data = answer_to(function, resources, *arguments)
         except MemoryError:
             os._exit(_OUT_OF_MEMORY)
+        answers.write(len(data).to_bytes(LENGTH) + data)
+        answers.flush()
 
 
-def answer_to(request: Request, resources: OpenResources) -> Answer:
-    """Run the function of a request, and return its result or its error.
+def answer_to(function: Callable[..., Any], *arguments: Any) -> bytes:
+    """Run a function, and return the pickle of its result and its error.
+
+    An error that cannot be pickled is replaced by its text.
 
     Raises:
         MemoryError: The function exceeds the memory limit.
     """
-    function, arguments = request
     try:
-        return Answer(function(resources, *arguments))
+        return pickle.dumps((function(*arguments), None))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  - the host raises it
         # Pickle drops tracebacks.
-        error.add_note(traceback.format_exc())
-        return Answer(error=error)
+        note = traceback.format_exc()
+        answer: Exception = error
+        try:
+            pickle.loads(pickle.dumps(error))  # noqa: S301  - some errors fail only here
+        except Exception:  # noqa: BLE001  - whatever the class of the error does
+            answer = RuntimeError(f"{type(error).__name__}: {error}")
+        answer.add_note(note)
+        return pickle.dumps((None, answer))
 
 
 def _read(stream: BinaryIO, requests: SimpleQueue[Request]) -> None:
-    while len(head := stream.read(LENGTH)) == LENGTH:
-        requests.put(pickle.loads(stream.read(int.from_bytes(head))))  # noqa: S301  - from the host
-    os._exit(0)
-
-
-def _write(stream: BinaryIO, data: bytes) -> None:
-    stream.write(data)
-    stream.flush()
+    try:
+        while True:
+            requests.put(pickle.load(stream))  # noqa: S301  - from the host
+    finally:
+        os._exit(0)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.documents import Hit, hits, path_of
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, EncoderSettings
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.manifests import Files, Manifest
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import Vectors
+    from standards_mcp_knowledge.settings import KnowledgeSettings
 
     from .open_resources import OpenResources
 
@@ -32,40 +33,32 @@ class Facts:
     model: str
 
 
-def begin(resources: OpenResources, memory: int, encoders: EncoderSettings) -> None:
-    """Apply the settings, and load the default encoder by encoding a word.
-
-    Args:
-        memory: Limit of the worker's address space, in bytes.
-    """
+def begin(resources: OpenResources, settings: KnowledgeSettings) -> None:
+    """Apply the settings, and load the default encoder by encoding a word."""
     if sys.platform == "linux":
         import resource  # noqa: PLC0415  - it is missing on Windows
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        memory = settings.worker_memory
         limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    resources.encoder_settings = encoders
+    resources.settings = settings
     resources.encode(["word"], DEFAULT_MODEL)
 
 
-def check(resources: OpenResources, files: Files) -> Facts:
-    """Open a dataset and search it once, without a request to an encoder at an address.
+def check(resources: OpenResources, files: Files, asks_encoder: bool = False) -> Facts:  # noqa: FBT001, FBT002  requests have no keywords
+    """Open a dataset and search it once.
 
-    Raises:
-        DatasetError: The dataset breaks a rule.
-    """
-    dataset = resources.dataset(files)
-    return Facts(len(dataset.documents), dataset.dimension, dataset.model)
-
-
-def check_with_encoder(resources: OpenResources, files: Files) -> Facts:
-    """Open a dataset and search it as a client does, with its encoder.
+    Args:
+        asks_encoder: True for another search as of a client, also by an encoder at an address.
 
     Raises:
         DatasetError: The dataset breaks a rule, or its encoder does not answer.
     """
-    resources.dataset(files).nearest("word", 1)
-    return check(resources, files)
+    dataset = resources.dataset(files)
+    if asks_encoder:
+        dataset.nearest("word", 1)
+    return Facts(len(dataset.documents), dataset.dimension, dataset.model)
 
 
 def close_others(resources: OpenResources, datasets: Sequence[Files]) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
-from standards_mcp_knowledge.building import (
-    BuildOptions,
-    BuildReport,
-    Vectors,
-    build_dataset,
-)
+from standards_mcp_encoders import Vectors
+from standards_mcp_knowledge.building import BuildOptions, BuildReport, build_dataset
 from standards_mcp_knowledge.manifests import Manifest
 
 T = TypeVar("T")
@@ -108,47 +104,3 @@ def documents(out: Path) -> Callable[[], list[dict[str, Any]]]:
         return found
 
     return documents
-
-
-@pytest.fixture
-def pdf() -> Callable[..., bytes]:
-    return _pdf
-
-
-def _pdf(
-    *pages: str, title: str = "", bookmarks: Iterable[tuple[int, str]] = (), trailer: str = ""
-) -> bytes:
-    """Return a PDF with a line of text on each page."""
-    marks = list(bookmarks)
-    first_page, first_mark = 6, 6 + 2 * len(pages)
-    kids = " ".join(f"{first_page + 2 * number} 0 R" for number in range(len(pages)))
-    last_mark = first_mark + len(marks) - 1
-    outlines = f"<< /Type /Outlines /First {first_mark} 0 R /Last {last_mark} 0 R >>"
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R /Outlines 4 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        outlines if marks else "<< /Type /Outlines >>",
-        f"<< /Title ({title}) >>",
-    ]
-    for number, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET"
-        content = f"/Contents {first_page + 2 * number + 1} 0 R"
-        box = "/Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< /Type /Page {box} {content} >>")
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    for number, (page, name) in enumerate(marks):
-        following = f"/Next {first_mark + number + 1} 0 R" if number + 1 < len(marks) else ""
-        objects.append(
-            f"<< /Title ({name}) /Parent 4 0 R {following} "
-            f"/Dest [{first_page + 2 * page} 0 R /Fit] >>"
-        )
-    data = b"%PDF-1.4\n"
-    places: list[int] = []
-    for number, body in enumerate(objects, 1):
-        places.append(len(data))
-        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
-    end = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info 5 0 R {trailer} >>"
-    return data + f"{head}{table}trailer\n{end}\nstartxref\n{len(data)}\n%%EOF\n".encode()

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_knowledge.building.document import MAX_CODE_FACTOR, Block, cut
+from standards_mcp_documents import Block
+from standards_mcp_knowledge.building.passages import MAX_CODE_FACTOR, cut
 
 SIZES = st.integers(2, 30).flatmap(
     lambda words: st.tuples(st.just(words), st.integers(0, words // 2))
@@ -17,7 +18,7 @@ SHAPES = st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=6)
 def blocks_of(shapes: list[tuple[int, bool]]) -> list[Block]:
     """Return blocks in which all words differ."""
     return [
-        Block(" ".join(f"w{number}x{word}" for word in range(count)), is_code)
+        Block(" ".join(f"w{number}x{word}" for word in range(count)), is_code=is_code)
         for number, (count, is_code) in enumerate(shapes)
     ]
 

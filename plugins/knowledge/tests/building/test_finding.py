@@ -51,10 +51,10 @@ def test_links_that_leave_the_folder_are_skipped_and_reported(
     assert paths() == ["a/b.md", "inside.md"]
     assert [(each.path, each.reason) for each in report.skipped] == [
         ("again/", "a link to a folder"),
-        ("gone.md", "cannot be read: No such file or directory"),
+        ("gone.md", "it cannot be read: No such file or directory"),
         ("out.md", "a link that leaves the folder"),
         ("outside/", "a link that leaves the folder"),
-        ("round.md", "cannot be read: Too many levels of symbolic links"),
+        ("round.md", "it cannot be read: Too many levels of symbolic links"),
     ]
 
 
@@ -92,7 +92,7 @@ def test_unreadable_files_are_reported(write, build, folder):
     finally:
         (folder / "c").chmod(0o700)
 
-    refused = "cannot be read: Permission denied"
+    refused = "it cannot be read: Permission denied"
     assert reasons == [("b.md", refused), ("c/", refused)]
 
 

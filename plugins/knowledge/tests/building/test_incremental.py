@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from standards_mcp_knowledge.building import build_dataset, worker
+from standards_mcp_knowledge.building import build_dataset
+from standards_mcp_knowledge.building.dataset_files import read_vectors
 from standards_mcp_knowledge.workers.pool import OverdueError, UnavailableError
 
 
@@ -15,7 +16,7 @@ def rows(out, documents):
     return lambda: dict(
         zip(
             (each["content"] for each in documents()),
-            worker.read_vectors(out / "index" / "docs.index"),
+            read_vectors(out / "index" / "docs.index"),
             strict=True,
         )
     )
@@ -106,7 +107,7 @@ def test_vectors_of_a_dataset_that_is_replaced_meanwhile_are_not_reused(
     build(id="other", place=other)
 
     def replace(function, *arguments):
-        if function is worker.read_vectors:
+        if function is read_vectors:
             monkeypatch.undo()
             (folder / "a.md").write_text("Two.")
             build(id="other", place=other)
@@ -137,7 +138,7 @@ def test_an_index_that_costs_its_worker_keeps_no_vector(error, write, build, wor
     call = work.call
 
     def fail(function, *arguments):
-        if function is worker.read_vectors:
+        if function is read_vectors:
             raise error
         return call(function, *arguments)
 

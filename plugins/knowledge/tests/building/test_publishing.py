@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from standards_mcp_knowledge.building import BuildError, dataset_files, worker
+from standards_mcp_knowledge.building import BuildError, dataset_files
 
 BUILDER = """
 import sys, time
 from pathlib import Path
 import numpy as np
 from standards_mcp_knowledge.building import BuildOptions, build_dataset
-from standards_mcp_knowledge.building.worker import write_index
+from standards_mcp_knowledge.building.dataset_files import write_index
 from standards_mcp_knowledge.manifests import Manifest
 
 class Work:
@@ -319,4 +319,4 @@ def test_an_invalid_index_is_an_error_of_the_system(tmp_path):
     (tmp_path / "x.index").write_bytes(b"nonsense")
 
     with pytest.raises(OSError, match="Index type"):
-        worker.read_vectors(tmp_path / "x.index")
+        dataset_files.read_vectors(tmp_path / "x.index")

@@ -1,21 +1,21 @@
-"""Read plain text, Markdown, HTML and reStructuredText as documents."""
+"""Read plain text, Markdown and HTML as documents."""
 
 from __future__ import annotations
 
 import codecs
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from bs4 import BeautifulSoup
 from bs4.dammit import EncodingDetector
-from bs4.exceptions import ParserRejectedMarkup
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markdownify import MarkdownConverter
 
-from .document import Document, DocumentError, Outline, clean, one_line
+from .document import Block, Document, DocumentError, Outline, clean, one_line
+from .restructured import read_rst
 
 _BYTE_ORDER_MARKS: Final = (
     # UTF-32 comes first, because its mark begins with the mark of UTF-16.
@@ -37,7 +37,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
-        raise DocumentError("is not text, or is UTF-16 without a mark; save it as UTF-8")
+        raise DocumentError("it is not text, or is UTF-16 without a mark; save it as UTF-8")
     for name in (declared or "utf-8", "utf-8"):
         try:
             return data.decode(name)
@@ -85,7 +85,7 @@ def read_markdown(text: str, title: str = "") -> Document:
         if heading is None:
             outline.add(block, is_code=True)
         else:
-            outline.start(_plain_text(heading), int(token.tag[1:]), block)
+            outline.start(_plain_text(heading), int(token.tag[1:]), Block(clean(block)))
         next_line = end
     outline.add("\n".join(lines[next_line:]))
     document = outline.document()
@@ -122,22 +122,18 @@ def read_html(data: bytes) -> Document:
     """Read an HTML page as a document, without the navigation.
 
     Raises:
-        DocumentError: The page is not HTML, or its elements are nested too deep.
+        DocumentError: The page is not text.
+        RecursionError: Its elements are nested too deep.
+        bs4.exceptions.ParserRejectedMarkup: It is not HTML.
     """
     text = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # for example on XHTML, which is read as HTML
-        try:
-            soup = BeautifulSoup(text, "html.parser")
-        except ParserRejectedMarkup as error:
-            raise DocumentError("is damaged or not HTML") from error
+        soup = BeautifulSoup(text, "html.parser")
     title = soup.title.get_text() if soup.title else ""
-    try:
-        for element in soup.select(_REMOVED_SELECTORS):
-            element.decompose()
-        return read_markdown(_markdown(soup), title)
-    except RecursionError:
-        raise DocumentError("its elements are nested too deep") from None
+    for element in soup.select(_REMOVED_SELECTORS):
+        element.decompose()
+    return read_markdown(_markdown(soup), title)
 
 
 def _markdown(soup: BeautifulSoup) -> str:
@@ -153,79 +149,12 @@ def _markdown(soup: BeautifulSoup) -> str:
     return converter.convert_soup(main)
 
 
-_RULE: Final = re.compile(r"([!-/:-@\[-`{-~])\1+\s*")
-_CODE_DIRECTIVE: Final = re.compile(r"\s*\.\. (code|code-block|sourcecode|parsed-literal|prompt)::")
-_DIRECTIVE: Final = re.compile(r"\s*\.\. ")
-
-
-def read_rst(text: str) -> Document:
-    """Read reStructuredText as a document with a section for each heading.
-
-    Docutils is not used, because it reports the directives of Sphinx as errors and drops their
-    contents.
-    """
-    lines = clean(text).split("\n")
-    outline = Outline()
-    styles: list[tuple[str, bool]] = []
-    next_line = position = 0
-    while position < len(lines):
-        height = _height_of_heading(lines, position)
-        end = position + height if height else _end_of_code(lines, position)
-        if end == position:
-            position += 1
-            continue
-        outline.add("\n".join(lines[next_line:position]))
-        block = "\n".join(lines[position:end])
-        if height:
-            style = lines[end - 1][0], height > _UNDERLINED_HEIGHT
-            if style not in styles:
-                styles.append(style)
-            outline.start(lines[end - 2], styles.index(style) + 1, block)
-        else:
-            outline.add(block, is_code=True)
-        next_line = position = end
-    outline.add("\n".join(lines[next_line:]))
-    return outline.document()
-
-
-_UNDERLINED_HEIGHT: Final = 2
-_OVERLINED_HEIGHT: Final = 3
-
-
-def _height_of_heading(lines: Sequence[str], start: int) -> int:
-    """Return the number of lines of the heading at *start*: 2 if underlined, 3 with overline."""
-    if start and lines[start - 1].strip():
-        return 0
-    if _is_underlined(lines, start) and not lines[start][0].isspace():
-        return _UNDERLINED_HEIGHT
-    over = lines[start].rstrip()
-    if _is_underlined(lines, start + 1) and over == lines[start + 2].rstrip():
-        return _OVERLINED_HEIGHT
-    return 0
-
-
-def _is_underlined(lines: Sequence[str], start: int) -> bool:
-    if start + 1 >= len(lines):
-        return False
-    title, rule = lines[start].rstrip(), lines[start + 1].rstrip()
-    is_title = bool(title) and not _RULE.fullmatch(title)
-    return is_title and bool(_RULE.fullmatch(rule)) and len(rule) >= len(title)
-
-
-def _end_of_code(lines: Sequence[str], start: int) -> int:
-    """Return the line after the code block at *start*; *start* if there is no code block.
-
-    A code block follows a line that ends with two colons, and is indented more than that line.
-    """
-    line = lines[start]
-    is_literal = line.rstrip().endswith("::") and not _DIRECTIVE.match(line)
-    if not is_literal and not _CODE_DIRECTIVE.match(line):
-        return start
-    end = start + 1
-    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > _indent(line)):
-        end += 1
-    return end
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
+    ".md": lambda data: read_markdown(decode(data)),
+    ".markdown": lambda data: read_markdown(decode(data)),
+    ".html": read_html,
+    ".htm": read_html,
+    ".txt": lambda data: read_text(decode(data)),
+    ".rst": lambda data: read_rst(decode(data)),
+}
+"""Readers of the kinds of documents that are text."""
