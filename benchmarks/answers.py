@@ -7,13 +7,15 @@ The peer is the answer in full: it has the text of each standard twice, and the 
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 import anyio
 
-from standards_mcp.calls.output import definition_tokens, tokens
+from standards_mcp.calls.output import BYTES_PER_TOKEN, definition_tokens, tokens
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
@@ -35,24 +37,37 @@ TOOL = "find_relevant_standards"
 
 
 async def main() -> None:
-    """Print the median size of an answer with five results."""
+    """Print the median size of an answer with five results, and of its fields."""
     sizes: dict[str, list[int]] = {"full": [], "short": []}
+    fields: dict[str, list[int]] = defaultdict(lambda: [0] * len(ACTIVITIES))
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(state_dir=Path(folder))
         services = {Catalog: open_local(Path(folder) / "catalog")}
         host = Host(LoadedSettings(settings, None), services=services)
         host.load()
         async with host.running():
-            for activity in ACTIVITIES:
+            for number, activity in enumerate(ACTIVITIES):
                 for detail, found in sizes.items():
                     arguments = {"activity": activity, "detail": detail}
                     found.append(tokens((await host.call_tool(TOOL, arguments)).text))
+                short = (await host.call_tool(TOOL, {"activity": activity})).structured or {}
+                for part in (short, *short["results"]):
+                    for name in part.keys() - {"results"}:
+                        fields[name][number] += _size(name, part[name])
             item = host.visible().find(TOOL)
-    full, short = (statistics.median(found) for found in sizes.values())
-    print(f"full   {full:7,.0f} tokens")
-    print(f"short  {short:7,.0f} tokens, {short / full:.2f} of full")
+    full_size, short_size = (statistics.median(found) for found in sizes.values())
+    print(f"full   {full_size:7,.0f} tokens")
+    print(f"short  {short_size:7,.0f} tokens, {short_size / full_size:.2f} of full")
+    for name, found in sorted(fields.items(), key=lambda item: -statistics.median(item[1])):
+        print(f"  {name:20} {statistics.median(found) / BYTES_PER_TOKEN:5,.0f}")
     if item:
         print(f"the definition of the tool: {definition_tokens(item):,} tokens")
+
+
+def _size(name: str, value: object) -> int:
+    """Return the bytes of a field in an answer, with the comma behind it."""
+    field = json.dumps({name: value}, ensure_ascii=False, separators=(",", ":"))
+    return len(field.encode()) - 1
 
 
 if __name__ == "__main__":

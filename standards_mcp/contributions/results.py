@@ -86,7 +86,7 @@ class Result:
             raise ValueError(
                 "its output schema requires structured content, but the result has none"
             )
-        if mistakes := schema_errors(self.validator, result.structured):
+        if mistakes := schema_errors(self.validator, result.structured, "the result"):
             raise ValueError(f"its structured content does not fit its output schema: {mistakes}")
         return result
 

@@ -244,10 +244,14 @@ def _problems(node: Any, where: str = "") -> Iterator[str]:
         yield from _problems(child, where)
 
 
-def schema_errors(validator: Any, data: Mapping[str, Any]) -> str:
-    """Return the mistakes that a JSON Schema validator finds, or an empty string."""
+def schema_errors(validator: Any, data: Mapping[str, Any], whole: str = "arguments") -> str:
+    """Return the mistakes that a JSON Schema validator finds, or an empty string.
+
+    Args:
+        whole: The name of *data*, for mistakes that are not in one of its values.
+    """
     return sentences(
-        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        (error.path or (whole,), error.message.replace(repr(error.instance), "the value"))
         for error in validator.iter_errors(data)
     )
 

@@ -105,6 +105,20 @@ async def test_a_structure_becomes_json_data_and_is_checked_as_such(
     assert result.meta == {"at": "2026-01-01"}
 
 
+async def test_a_value_that_the_whole_result_lacks_is_its_mistake(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    class Loans(Plugin):
+        @tool(output_schema={"type": "object", "required": ["until"]})
+        def lend(self) -> ToolResult:
+            """Lend."""
+            return ToolResult(text="none", structured={"titles": []})
+
+    result = await make_host({"loans": Loans}).call_tool("lend", {})
+    assert result.is_error
+    assert "output schema: the result: 'until' is a required property" in caplog.text
+
+
 async def test_a_failure_need_not_fit(make_host: MakeHost):
     host = make_host({"library": LibraryPlugin})
     result = await host.call_tool("list_documents", {"kind": "failed"})

@@ -48,12 +48,15 @@ class SearchHit:
     Attributes:
         score: Relevance from 0 to 1; falls with rank within one search.
         also_in: The other records of the catalog with the same text; they get no hit of their own.
+        why: What the store matched, in at most ten words: a code or words of the query, or a phrase
+            in teachers' words for the standard. Empty if only the meaning matched.
         replaced_by: The successors of the record, if the store read them together with it.
     """
 
     record: StandardRecord
     score: float
     also_in: tuple[StandardRecord, ...] = ()
+    why: str = ""
     replaced_by: tuple[StatedRelation, ...] | None = None
 
 

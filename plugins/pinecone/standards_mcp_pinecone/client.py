@@ -67,6 +67,10 @@ class PineconeClient(Writer):
     async def search(
         self, query_text: str, top_k: int = 5, filter: Filter | None = None
     ) -> SearchResult:
+        from standards_mcp_catalog.local.index.lexical import (  # noqa: PLC0415  imports NumPy
+            common_words,
+        )
+
         check_query(query_text, top_k)
         expression = pinecone_filter(parse_search_filter(filter))
         if not query_text.strip():
@@ -82,8 +86,12 @@ class PineconeClient(Writer):
         scores = {hit.id: hit.score for hit in hits}
         # Scores must fall from at most 1; those of the reranker may not.
         falling = accumulate((max(0.0, scores[record.id]) for record in records), min, initial=1.0)
-        pairs = zip(records, islice(falling, 1, None), strict=True)
-        found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
+        words = common_words(query_text, records)
+        rows = zip(records, islice(falling, 1, None), words, strict=True)
+        found = (
+            SearchHit(record=record, score=round(score, 4), why=", ".join(common))
+            for record, score, common in rows
+        )
         return SearchResult(hits=tuple(found), notes=notes)
 
     @override

@@ -50,6 +50,12 @@ class TestSearch:
             },
         }
 
+    async def test_says_which_words_a_record_and_the_query_have(self, filled: PineconeClient):
+        hits = (await filled.search("comparing two fractions", 8)).hits
+        reasons = {hit.record.id: hit.why for hit in hits}
+        assert reasons["R000"] == "comparing, two, fractions"
+        assert "" in reasons.values()
+
     @pytest.mark.parametrize(("top_k", "candidates"), [(1, 2), (50, 100), (51, 100), (500, 100)])
     async def test_hands_the_reranker_at_most_100_documents(
         self, filled: PineconeClient, server: PineconeServer, top_k: int, candidates: int

@@ -61,8 +61,11 @@ def _show(answer: dict[str, Any]) -> None:
         weak = ", weak" if standard.get("weak") else ""
         headline = f"{rank}. {_name(standard)}  (score {standard['score']:.2f}{weak})"
         print_text(textwrap.fill(headline, 79, subsequent_indent="   ", break_on_hyphens=False))
-        _paragraph(f"{standard['standard_set_title']}, {standard['jurisdiction_title']}")
+        publisher = standard.get("jurisdiction_title") or answer["jurisdiction_title"]
+        _paragraph(f"{standard['standard_set_title']}, {publisher}")
         _paragraph(standard.get("description") or standard["content"])
+        if why := standard.get("why"):
+            _paragraph(f"Why: {why}")
         if twins := standard.get("also_in"):
             names = (
                 twin.get("statement_notation") or f"in {twin['standard_set_title']}"

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NotRequired
+from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from standards_mcp_catalog import SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.records import nearest_heading
 from standards_mcp_catalog.relations import Retirement, told_of
+
+_SHARED: Final[tuple[Literal["jurisdiction_title", "text_status", "source_url"], ...]] = (
+    "jurisdiction_title",
+    "text_status",
+    "source_url",
+)
+"""Fields that are beside the results if several results all have the same value."""
 
 
 class Twin(TypedDict):
@@ -32,6 +39,8 @@ class Heading(TypedDict):
 class Standard(TypedDict):
     """One result.
 
+    ``why`` is what made it fit: words or a code of the text, or a phrase in teachers' words; only
+    the meaning did if it is missing.
     ``content`` is the standard's own text, or with full detail the searched text, which begins
     with the headings above it. ``description`` is then the standard's own text.
     ``statement_notation`` is its code; a standard without a code has its ``heading``, if there is
@@ -46,9 +55,10 @@ class Standard(TypedDict):
     education_levels: list[str]
     statement_notation: NotRequired[str]
     heading: NotRequired[Heading]
+    why: NotRequired[str]
     standard_set_title: str
     score: float
-    jurisdiction_title: str
+    jurisdiction_title: NotRequired[str]
     description: NotRequired[str]
     weak: NotRequired[Literal[True]]
     retired: NotRequired[dict[str, Any]]
@@ -58,10 +68,16 @@ class Standard(TypedDict):
 
 
 class SearchEnvelope(TypedDict):
-    """The tool's answer. Errors have the same shape, with ``error_type``."""
+    """The tool's answer. Errors have the same shape, with ``error_type``.
+
+    A jurisdiction, a status and a link that all results share are here, and not in the results.
+    """
 
     success: bool
     results: list[Standard]
+    jurisdiction_title: NotRequired[str]
+    text_status: NotRequired[str]
+    source_url: NotRequired[str]
     message: str
     error_type: NotRequired[str]
 
@@ -95,7 +111,14 @@ def results_envelope(
         warning = "These results are of others: do not cite them for this text."
         count = " ".join((*missing, warning))
     message = _with_notes(count, (*retirement_notes, *result.notes))
-    return {"success": True, "results": results, "message": message}
+    envelope: SearchEnvelope = {"success": True, "results": results, "message": message}
+    for name in _SHARED if len(results) > 1 else ():
+        values = {standard.get(name) for standard in results}
+        if len(values) == 1 and (value := values.pop()):
+            envelope[name] = value
+            for standard in results:
+                del standard[name]
+    return envelope
 
 
 def _count(count: int, weak: int | None) -> str:
@@ -150,6 +173,8 @@ def _standard(hit: SearchHit, *, full: bool) -> Standard:
         standard["heading"] = {"statement_notation": code, **heading} if code else heading
     if not is_short:
         standard["description"] = record.description
+    if hit.why:
+        standard["why"] = hit.why
     if record.text_status:
         standard["text_status"] = record.text_status
     if record.source_url:

@@ -33,8 +33,9 @@ Describe the activity in plain English or Spanish: the actions of the students a
 the grade whenever the user has named one, also earlier in the conversation: it decides more than \
 any wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
 subject, all are searched. Answers with the best matches first, each with its official code \
-(statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
-its parts and its headings, call get_standard_details with its code or _id."""
+(statement_notation), its text, what made it fit (why) and a relevance score from 0 to 1; a \
+text_status of all results is beside them. For one standard's full record, its parts and its \
+headings, call get_standard_details with its code or _id."""
 INSTRUCTIONS = """\
 Educational standards for teachers.
 Call {find_relevant_standards} with a plain description of a learning activity to get the \

@@ -16,6 +16,8 @@ def test_search_shows_codes_and_texts_within_80_columns():
     outcome = run("search", text, "--grade", "3", "--top", "2")
     assert outcome.exit_code == 0
     assert "1. CCSS.Math.Content.3.NF" in outcome.stdout
+    assert "   Common Core Mathematics: Grade 3, Common Core State Standards" in outcome.stdout
+    assert "   Why: " in outcome.stdout
     assert "Found 2 matching standards" in outcome.stdout
     assert max(map(len, outcome.stdout.splitlines())) <= 80
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from standards_mcp.testing import check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_search import SearchPlugin
-from standards_mcp_search.envelope import results_envelope
+from standards_mcp_search.envelope import SearchEnvelope, results_envelope
 
 Search = Callable[..., ToolResult]
 
@@ -215,10 +216,57 @@ def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
         "statement_notation": "3.NF.A.1",
         "standard_set_title": "Mathematics 03",
         "score": standard["score"],
+        "why": "equal, slices, pizza, fractions",
         "jurisdiction_title": "Aland",
         "description": "Cut a pizza into equal slices",
         "text_status": "official",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("slicing a pizza into equal parts", "slicing, pizza, equal"),
+        ("equal SLICES (of pizza), in 3rd grade", "equal, SLICES, pizza"),
+        ("equal slises of a piza", "equal, slices, pizza"),
+        ("la pizza en partes iguales", "pizza, equal"),
+        ("does 3.NF.A.1 fit 4th graders?", "3.NF.A.1"),
+        ("dinner cut fairly", "cut"),
+        ("sharing dinner fairly among friends", None),
+    ],
+)
+def test_a_result_says_what_made_it_fit(search: Search, text: str, why: str | None):
+    results = search(activity=text, grade="3").structured["results"]
+    assert next(each for each in results if each["_id"] == "C" * 32).get("why") == why
+
+
+def test_what_all_results_share_is_beside_them():
+    link = "https://example.org/art/"
+    shared = {"text_status": "paraphrase", "source_url": link}
+    records = [without_a_code(number).model_copy(update=shared) for number in (1, 2)]
+
+    def answer(*records: StandardRecord) -> SearchEnvelope:
+        hits = tuple(SearchHit(record=record, score=1.0) for record in records)
+        return results_envelope(SearchResult(hits=hits), full=False)
+
+    def places(answer: SearchEnvelope, name: str) -> list[object]:
+        return [answer.get(name), *(each.get(name) for each in answer["results"])]
+
+    both = answer(*records)
+    assert places(both, "jurisdiction_title") == ["Aland", None, None]
+    assert places(both, "text_status") == ["paraphrase", None, None]
+    assert places(both, "source_url") == [link, None, None]
+    other = {"jurisdiction_title": "Borduria", "text_status": None, "source_url": f"{link}2"}
+    mixed = answer(records[0], records[1].model_copy(update=other))
+    assert places(mixed, "jurisdiction_title") == [None, "Aland", "Borduria"]
+    assert places(mixed, "text_status") == [None, "paraphrase", None]
+    assert places(mixed, "source_url") == [None, link, f"{link}2"]
+    assert places(answer(records[0]), "source_url") == [None, link]
+
+
+def test_the_text_of_an_answer_is_its_structured_content(search: Search):
+    result = search(activity="slicing a pizza into equal parts")
+    assert json.loads(result.text) == result.structured
 
 
 def test_a_result_links_to_its_official_text():

@@ -94,7 +94,7 @@ class LocalStore:
         database = self.database
         if not database.revision:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        named = self._ids_of_codes_in(query_text)
+        named = self._codes_in(query_text)
         result = self._engine.search(database, query_text, top_k, filter, named, mode)
         if not result.hits and not database.count():
             return replace(result, notes=(self._empty_note(),))
@@ -275,16 +275,15 @@ class LocalStore:
 
     # -- helpers
 
-    def _ids_of_codes_in(self, text: str) -> list[str]:
-        """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
+    def _codes_in(self, text: str) -> dict[str, str]:
+        """Return the codes that *text* is or contains, by the ids of their records, in turn."""
         # A text that only looks like a code, such as `linear3-fitting-models`, finds no record and
         # does no harm.
         codes = codes_in(text)[:_MOST_CODES]
         if not codes and _looks_like_code(text):
             codes = (text,)
-        found = ([record.id for record in self.find(code)] for code in codes)
-        turns = zip_longest(*found)
-        return list(dict.fromkeys(id_ for turn in turns for id_ in turn if id_ is not None))
+        found = ([(record.id, code) for record in self.find(code)] for code in codes)
+        return dict(pair for turn in zip_longest(*found) for pair in turn if pair is not None)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from standards_mcp_encoders.minilm import MINILM_NAME, TextEncoder, Vectors, nor
 from .columns import Selection, select
 from .generation import Generation
 from .generation import build as build_generation
+from .lexical import MOST_WORDS, common_words
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .ranking import WEAK_SCORE, Match, Mode, Ranker
 
@@ -61,12 +62,13 @@ class Engine:
         text: str,
         top_k: int,
         expression: Filter | None,
-        named: Sequence[str],
+        named: Mapping[str, str],
         mode: Mode,
     ) -> SearchResult:
         """Return the best records for *text*, after the records with the ids in *named*.
 
         Args:
+            named: Codes in the text, by the ids of their records.
             mode: ``lexical`` searches by words only and ``dense`` by vectors only, for benchmarks.
         """
         generation = self._open_index()
@@ -94,8 +96,9 @@ class Engine:
         hits = list(hits_of(database, generation, matches))
         hits[len(rows) :] = standards_first(hits[len(rows) :])
         notes = (*notes, *_outdated_notes(generation, database))
+        hits = with_reasons(hits[:top_k], ranker, named, read_as or text)
         result = SearchResult(
-            hits=tuple(with_successors(database, hits[:top_k])), notes=notes, read_as=read_as
+            hits=tuple(with_successors(database, hits)), notes=notes, read_as=read_as
         )
         if encoder is None or vectors is None or encoder.name != MINILM_NAME:
             return result
@@ -286,6 +289,33 @@ def hits_of(
                 score=round(match.score, 4),
                 also_in=tuple(twin for twin in twins if twin is not None),
             )
+
+
+def with_reasons(
+    hits: Sequence[SearchHit], ranker: Ranker, named: Mapping[str, str], text: str
+) -> list[SearchHit]:
+    """Return *hits* with their `SearchHit.why`."""
+    ids = [hit.record.id for hit in hits]
+    reasons = [shortened(named.get(id_) or ranker.phrase(id_)) for id_ in ids]
+    others = [hit.record for hit, reason in zip(hits, reasons, strict=True) if not reason]
+    words = common_words(text, others)
+    return [
+        replace(hit, why=reason or ", ".join(next(words)))
+        for hit, reason in zip(hits, reasons, strict=True)
+    ]
+
+
+_CLAUSES = re.compile(r".{20,}(?:[?!]|(?=[,;:.](?: |$)))")
+
+
+def shortened(phrase: str) -> str:
+    """Return the whole clauses in the first ten words of a phrase, or else these words."""
+    words = phrase.split()
+    if len(words) <= MOST_WORDS:
+        return phrase
+    beginning = " ".join(words[:MOST_WORDS])
+    clauses = _CLAUSES.match(beginning)
+    return clauses[0] if clauses else f"{beginning} ..."
 
 
 def with_successors(database: Database, hits: Sequence[SearchHit]) -> Iterator[SearchHit]:

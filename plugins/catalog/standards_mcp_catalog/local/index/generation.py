@@ -7,6 +7,7 @@ index/<name>/groups.npy     for each row the number of its text; equal texts sha
 index/<name>/heights.npy    for each row the number of levels of rows below it
 index/<name>/replaced.npy   pairs: a row of the starter set, an official row of its standard
 index/<name>/vectors.npy    and the other files of `vectors`, only when there is a model
+index/<name>/texts.npy      the phrases, UTF-8 padded to one length, in the order of their vectors
 index/<name>/text/          the full-text index, see `lexical`
 """
 
@@ -78,11 +79,16 @@ class Generation:
                 self.vectors = StoredVectors.read(
                     self._array, self.manifest.records, self.manifest.dimensions
                 )
+                self._phrases = self._array("texts.npy", np.uint8, (None, None))
 
     def ids(self) -> list[str]:
         """Return the id of the record of each row."""
         column = self.columns.get("_id")
         return [] if column is None else column.values
+
+    def phrase(self, place: int) -> str:
+        """Return the text of a phrase; *place* counts from the first phrase."""
+        return bytes(self._phrases[place]).rstrip(b"\0").decode()
 
     def _array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
         path = self.folder / name

@@ -11,8 +11,8 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import log1p, sqrt
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tantivy
 from tantivy import Filter, Occur, Query, Tokenizer
 
-from standards_mcp_catalog.records import without_surrogates
+from standards_mcp_catalog.records import StandardRecord, ancestors_text, without_surrogates
 
 from .manifest import reading
 
@@ -46,6 +46,9 @@ _TOKENS = "tokens"
 _ROW = "row"
 _ARENA_BYTES = 100_000_000  # memory of the one writing thread
 _LONGEST_WORD = 40
+MOST_WORDS = 10
+"""Maximum number of words of `common_words`."""
+_WRITTEN_WORD = re.compile(r"\w(?:\S*\w)?")
 _LOCK_FILE = ".tantivy-meta.lock"
 
 
@@ -230,6 +233,30 @@ def _links_to(folder: Path) -> Path:
 def stems(text: str) -> list[str]:
     """Return the terms of *text*, including words of grammar."""
     return _shared_analyzer().analyze(text)
+
+
+def common_words(query: str, records: Iterable[StandardRecord]) -> Iterator[list[str]]:
+    """Yield, for each record, the words of *query*, as written, that it has in any form.
+
+    Words of grammar are left out. Of more than ten words, the longest remain.
+    """
+    words = dict[tuple[str, ...], str]()
+    for word in _WRITTEN_WORD.findall(without_surrogates(query)):
+        words.setdefault(_terms_of_word(word), word)
+    words.pop((), None)
+    for record in records:
+        texts = {"content": record.content, "description": record.description}
+        present = set(stems(without_surrogates(f"{ancestors_text(texts)} {record.description}")))
+        common = [word for terms, word in words.items() if present.issuperset(terms)]
+        longest = sorted(common, key=len, reverse=True)[:MOST_WORDS]
+        yield [word for word in common if word in longest]
+
+
+@lru_cache(4096)  # an activity of 8,000 characters has a thousand words
+def _terms_of_word(word: str) -> tuple[str, ...]:
+    if len(word) > _LONGEST_WORD:
+        return ()
+    return tuple(term for term in stems(word) if term not in _grammar_stems())
 
 
 def _register(index: tantivy.Index) -> None:

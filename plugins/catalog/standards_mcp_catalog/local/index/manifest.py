@@ -19,7 +19,7 @@ from typing import TypeVar
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-VERSION = 5
+VERSION = 6
 REBUILD = "run `standards-mcp data build`"
 POINTER = "current"
 _PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)

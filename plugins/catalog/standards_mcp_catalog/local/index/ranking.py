@@ -9,6 +9,7 @@ than they do; a standard with lettered parts loses nothing.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
@@ -87,6 +88,13 @@ class Ranker:
         if self._nearness is None or other._query is None:
             return other._query is None
         return self._certainty > other._certainty or self._agreement() > other._agreement()
+
+    def phrase(self, id_: str) -> str:
+        """Return the phrase of a record that is nearer to the query than the record, or ""."""
+        if self._nearness is None:
+            return ""
+        place = self._nearness.nearest_phrase(bisect_left(self._generation.ids(), id_))
+        return "" if place is None else self._generation.phrase(place)
 
     def _agreement(self) -> int:
         """Return the number of rows that are among the best by words and by meaning."""

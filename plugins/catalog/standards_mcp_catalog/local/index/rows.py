@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from standards_mcp_catalog.local.database import Database, Row
 from standards_mcp_catalog.records import ancestors_text, chunks, comparable
@@ -73,6 +74,7 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
         written = chain(_with_parents(joined, parents), [of_phrases] if of_phrases.size else [])
         shape = len(groups) + len(of_phrases), dimensions
         write_vectors(folder, written, shape, lines, phrases)
+        np.save(folder / "texts.npy", wordings.phrase_texts(numbers))
     joined.unlink()
     return len(groups)
 
@@ -223,6 +225,14 @@ class Wordings:
         wordings = np.full(numbers.size, -1, np.int32)
         wordings[numbers >= 0] = lines
         return wordings, phrases, self._phrase_vectors[np.repeat(is_used, counts)]
+
+    def phrase_texts(self, numbers: Numbers) -> npt.NDArray[np.uint8]:
+        """Return the phrases in the order of their vectors, as UTF-8 padded to one length."""
+        used: list[int] = np.unique(numbers[numbers >= 0]).tolist()
+        texts = [text.encode() for number in used for text in self.phrases[number]]
+        width = max(map(len, texts), default=0)
+        padded = b"".join(text.ljust(width, b"\0") for text in texts)
+        return np.frombuffer(padded, np.uint8).reshape(len(texts), width)
 
     def _link(self, record: Mapping[str, Any], vector: Vectors) -> Link:
         number = self._by_id.get(record["_id"])

@@ -124,6 +124,18 @@ class Nearness:
         """Return the exact score of each of *rows*."""
         return self._with_phrases(rows, self._exact_scores)
 
+    def nearest_phrase(self, row: int) -> int | None:
+        """Return the place of the phrase of *row* that is nearer than the row's own vector, if any.
+
+        Places count from the first phrase in ``vectors.npy``.
+        """
+        if (line := self._vectors.wordings[row]) < 0:
+            return None
+        phrases = self._vectors.phrases[line]
+        places = np.append(row, phrases[phrases >= 0])
+        nearest = int(places[self._exact_scores(places).argmax()])
+        return None if nearest == row else nearest - self._vectors.wordings.size
+
     def _with_phrases(self, rows: Rows, score: Callable[[Rows], Floats]) -> Floats:
         """Return the *score* of each of *rows*, mixed with those of its two nearest phrases."""
         scores, wordings = score(rows), self._vectors.wordings[rows]

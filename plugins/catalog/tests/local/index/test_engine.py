@@ -249,6 +249,29 @@ def test_a_foreign_manifest_or_pointer_is_named(built: Path, text: str):
 
 
 @pytest.mark.parametrize(
+    ("phrase", "shown"),
+    [
+        ("a day at the zoo, in ten words or few", None),
+        (
+            "a day at the zoo or park, told in order, with dates",
+            "a day at the zoo or park, told in order",
+        ),
+        ("how old is this tree? count a few rings and then read", "how old is this tree?"),
+        (
+            "go 3.5 miles an hour and 12.25 a day or so",
+            "go 3.5 miles an hour and 12.25 a day or ...",
+        ),
+        (
+            "zoo, park: one two six ten and again one two six",
+            "zoo, park: one two six ten and again one two ...",
+        ),
+    ],
+)
+def test_a_long_phrase_is_cut_at_a_clause_or_after_ten_words(phrase: str, shown: str | None):
+    assert engine.shortened(phrase) == (shown or phrase)
+
+
+@pytest.mark.parametrize(
     ("label", "query", "expected"),
     [
         pytest.param("Cluster", "measure rectangles", ["part", "whole"], id="behind its standard"),

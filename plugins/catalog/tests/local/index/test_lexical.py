@@ -5,8 +5,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.records import record
 
-from standards_mcp_catalog.local.index.lexical import with_words
+from standards_mcp_catalog.local.index.lexical import common_words, with_words
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,39 @@ def test_every_text_is_read_and_keeps_its_words(text: str):
 @given(st.text("abcdefghij .,;:!?\n"))
 def test_a_text_without_signs_stays_as_it_is(text: str):
     assert with_words(text) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "common"),
+    [
+        ("Measuring rectangles, and the Tiles.", ["Measuring", "rectangles", "Tiles"]),
+        ("tile a tiled floor with TILES", ["tile", "floor"]),
+        ("area-models for a garden", ["area-models", "garden"]),
+        ("area/volume of gardens", ["gardens"]),
+        ("with the depth of 0 and by its code, XQ.1", []),
+        ("of the", []),
+        ("\ud800 \u7530 ?! a" + "b" * 50, []),
+        (
+            "a set of red and blue bars, rods, strips, tiles: measure, model, area, floor, garden",
+            [
+                "blue",
+                "bars",
+                "rods",
+                "strips",
+                "tiles",
+                "measure",
+                "model",
+                "area",
+                "floor",
+                "garden",
+            ],
+        ),
+    ],
+)
+def test_the_common_words_of_a_query_and_a_record_are_as_they_were_written(
+    query: str, common: list[str]
+):
+    heading = "Depth 0 (XQ): Area models of gardens"
+    own = "Measure rectangles by tiles on the floor: a set of red and blue bars, rods or strips."
+    here = record(1, own, content=f"{heading}\nDepth 1 (XQ.1): {own}")
+    assert list(common_words(query, [here, record(2, "Zebras.")])) == [common, []]

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.records import record
 
 from standards_mcp_catalog import open_local
 from standards_mcp_catalog.local.index import engine
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
+from standards_mcp_catalog.local.index.rows import open_wordings
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.starter import starter_wordings
 from standards_mcp_encoders.minilm import MiniLmEncoder, shared_minilm
@@ -68,6 +71,32 @@ def vectors(folder: Path) -> dict[str, list[float]]:
     return dict(zip(index.ids(), index.vectors.exact.tolist(), strict=False))
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
+    with closing(LocalStore(tmp_path_factory.mktemp("served"))) as store:
+        official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
+        store.upsert(
+            [official, record(2, OTHER_WORDS, **NGSS), record(3, "Count to 10, in steps.")]
+        )
+        yield store
+
+
+WORDS = [*TEACHERS_WORDS.split(), *OTHER_WORDS.split(), "4-PS3-1", "1/b", "(10)", "the", "\ud800"]
+
+
+@given(words=st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=9)), max_size=30))
+def test_why_has_words_of_the_query_or_of_one_phrase(served: LocalStore, words: list[str]):
+    query = " ".join(words)
+    phrases = [phrase for each in open_wordings(None).phrases for phrase in each]
+    result = served.search(query, 3)
+    searched = (result.read_as or query).replace("\ud800", "?")
+    for hit in result.hits:
+        assert len(hit.why.split()) <= 11
+        in_query = all(word in searched for word in hit.why.split(", "))
+        beginning = hit.why.removesuffix(" ...")
+        assert in_query or any(phrase.startswith(beginning) for phrase in phrases)
+
+
 class TestAnOfficialText:
     @pytest.mark.slow
     def test_is_found_by_the_words_of_the_starter_set_and_shown(self, starter: LocalStore):
@@ -87,6 +116,16 @@ class TestAnOfficialText:
             assert ids(empty, text, 1, mode=mode) == [UNIT_FRACTIONS]
             [hit] = empty.search(text, 1, None, mode).hits
             assert hit.record.description == "Grasp the quantity 1/b."
+
+    def test_shows_the_phrase_that_found_it(self, empty: LocalStore):
+        official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
+        empty.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
+        (wording,) = (each for each in starter_wordings() if each.id == UNIT_FRACTIONS)
+        for phrase in wording.phrases:
+            [hit] = empty.search(phrase, 1).hits
+            assert hit.why == engine.shortened(phrase)
+        [hit] = empty.search("grasping a quantity", 1, None, "lexical").hits
+        assert hit.why == "grasping, quantity"
 
     @pytest.mark.slow
     def test_of_the_same_framework_takes_the_place_of_the_starter_record_with_its_code(

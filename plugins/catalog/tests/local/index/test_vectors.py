@@ -120,6 +120,14 @@ def test_rows_share_phrases_and_a_filter_leaves_the_others_out():
     assert Nearness(vectors, QUERIES[:2], mask).best(2).rows.tolist() != [3]
 
 
+def test_the_nearest_phrase_counts_only_if_it_is_nearer_than_the_row():
+    phrases = np.vstack([VECTORS[7:8], QUERIES[:1], VECTORS[8:10]])
+    near = Nearness(stored(VECTORS[:20], phrases, of=[3, 5]), QUERIES[:1], None)
+    assert (near.nearest_phrase(3), near.nearest_phrase(4)) == (1, None)
+    far = Nearness(stored(VECTORS[:20], phrases, of=[3, 5]), VECTORS[5:6], None)
+    assert far.nearest_phrase(5) is None
+
+
 def test_vectors_are_read_as_they_were_written(tmp_path: Path):
     wordings, lines = np.array([-1, 0], np.int32), np.array([[2, 3, -1]], np.int32)
     parts = [VECTORS[:1], VECTORS[1:2], VECTORS[2:4]]
