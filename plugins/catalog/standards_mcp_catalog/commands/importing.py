@@ -177,13 +177,8 @@ def _from_api(
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 
-    from standards_mcp_catalog.importing.services import (
-        CSP_URL,
-        case_documents,
-        csp_documents,
-        csp_web,
-    )
-    from standards_mcp_catalog.importing.web import Cache
+    from standards_mcp_catalog.importing import services
+    from standards_mcp_catalog.importing.web import Cache, Web
 
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
     cache = Cache(folder, days=0 if options.refresh else 7)
@@ -191,11 +186,15 @@ def _from_api(
         # A new name is missing in *selection*, but still selects the frameworks to download.
         selection = replace(selection, jurisdictions=options.jurisdiction)
         for base_url in options.sources:
-            yield from case_documents(base_url, selection, cache=cache, on_package=progress.fetched)
+            web = Web(cache=cache)
+            yield from services.case_documents(
+                base_url, selection, web=web, progress=progress.fetched
+            )
         return
     secret = workplace.settings.csp.api_key
     key = options.api_key.strip() or (secret.get_secret_value() if secret else "")
-    for base_url in options.sources or (CSP_URL,):
-        yield from csp_documents(
-            selection, base_url=base_url, web=csp_web(key), cache=cache, on_set=progress.fetched
+    for base_url in options.sources or (services.CSP_URL,):
+        web = services.csp_web(key, cache)
+        yield from services.csp_documents(
+            selection, base_url=base_url, web=web, progress=progress.fetched
         )

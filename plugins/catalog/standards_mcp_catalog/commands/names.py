@@ -177,10 +177,7 @@ def find_set(name: str, sets: Sequence[StandardSet]) -> StandardSet:
 
 
 def _format_sets(sets: Sequence[StandardSet]) -> str:
-    lines = [
-        f"  {each.id}  {each.title} ({each.jurisdiction_title}, {each.subject})"
-        for each in sets[:_MOST_SHOWN]
-    ]
+    lines = [f"  {each.id}  {each.description}" for each in sets[:_MOST_SHOWN]]
     more = [f"  and {len(sets) - _MOST_SHOWN} more"] if len(sets) > _MOST_SHOWN else []
     return "\n".join(map(printable, [*lines, *more]))
 
