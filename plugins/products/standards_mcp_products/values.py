@@ -13,7 +13,6 @@ from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
-_NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
 _DECIMAL_SIGNS: Final = (".", ",")
 _AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 """A number such as 1.299: a price with a fraction of a cent, or thousands."""
@@ -52,7 +51,8 @@ _RATING: Final = re.compile(
     re.IGNORECASE,
 )
 _OUNCES: Final = re.compile(
-    r"(?:(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)|[\d\u00bc-\u00be\u2150-\u218b])"
+    r"(?:(?<![0-9.,])((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
+    r"|[\d\u00bc-\u00be\u2150-\u218b])"
     r"[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
     re.IGNORECASE,
 )
@@ -74,17 +74,12 @@ _MAX_RATING: Final = 5
 
 def text(value: object) -> str | None:
     """Return a text with single spaces, None for a missing one."""
-    if isinstance(value, bool) or value is None:
-        return None
     value = _without_decimal(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        value = int(value) if value.is_integer() else value
     if isinstance(value, list):
-        parts = [part for part in map(text, cast("list[object]", value)) if part]
-        return " ".join(parts) or None
-    if not isinstance(value, str | int | float):
+        return text(" ".join(filter(None, map(text, cast("list[object]", value)))))
+    if isinstance(value, float) and math.isfinite(value):
+        value = int(value) if value.is_integer() else str(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
     joined = " ".join(_CONTROLS.sub(" ", whole).split())
@@ -149,7 +144,7 @@ def rating(value: object) -> float | None:
     """Parse a rating from 0 to 5, such as ``4.5``, ``4,5`` or ``4.5 out of 5``."""
     if (number := _finite_number(value)) is None and (cell := text(value)) is not None:
         match = _RATING.fullmatch(cell)
-        number = _parse_number(match.group(1).replace(",", ".")) if match else None
+        number = float(match[1].replace(",", ".")) if match else None
     return number if number is not None and 0 <= number <= _MAX_RATING else None
 
 
@@ -161,7 +156,7 @@ def ounces(texts: Sequence[str | None]) -> float | None:
     for cell in texts:
         if cell and (match := _OUNCES.search(cell)):
             is_part = match[1] is None or _PART_BEFORE.search(cell[: match.start()])
-            return None if is_part else _parse_number(match[1]) or None
+            return None if is_part else float(match[1].replace(",", "")) or None
     return None
 
 
@@ -203,8 +198,8 @@ def _parse_amount(digits: str, notation: Notation) -> float | None:
         digits = digits.replace(notation.thousands, "") if not decimal else digits
     if decimal:
         thousands = "," if decimal == "." else "."
-        return _parse_number(digits.replace(thousands, "").replace(decimal, "."))
-    return _parse_number(digits) if digits.isdigit() else None
+        return float(digits.replace(thousands, "").replace(decimal, "."))
+    return float(digits) if digits.isdigit() else None
 
 
 def _without_decimal(value: object) -> object:
@@ -222,10 +217,3 @@ def _finite_number(value: object) -> float | None:
         return float(value) if math.isfinite(value) else None
     except OverflowError:
         return None
-
-
-def _parse_number(digits: str) -> float | None:
-    if not digits or not _NUMBER.fullmatch(digits):
-        return None
-    number = float(digits.replace(",", ""))
-    return number if math.isfinite(number) else None
