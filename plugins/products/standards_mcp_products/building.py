@@ -19,7 +19,7 @@ from standards_mcp import ApiError, InvalidInputError
 
 from .chroma import close_client, remove_orphans
 from .columns import Names, columns_of
-from .files import delimiter, readers_of, reading
+from .files import delimiter, readers_of
 from .product_rows import Products, read_products
 from .store import Active, Catalogue
 
@@ -75,12 +75,14 @@ def build(
         InvalidInputError: The file cannot be read, or has no product.
         ApiError: The store fails, or another build runs.
     """
-    with reading(file):
-        read_heading, read_rows = readers_of(file)
+    read_heading, read_rows = readers_of(file)
+    try:
         columns = columns_of(read_heading(file), mapping)
         products = read_products(
             lambda: islice(read_rows(file, columns), options.limit), columns, delimiter(file)
         )
+    except OSError as error:
+        raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
     if not products.by_id:
         first = " It has no rows."
         for row in products.skipped[:1]:

@@ -7,9 +7,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
@@ -97,17 +96,11 @@ def is_missing(value: object) -> bool:
     return not isinstance(value, bool) and text(value) is None
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """The number format of a file, which decides prices such as ``1.299`` and ``1,299``.
+Notation: TypeAlias = tuple[str, str]
+"""The decimal sign and the thousands separator of a file, each empty if unknown.
 
-    Attributes:
-        decimal: The decimal sign, empty if unknown.
-        thousands: The thousands separator, empty if unknown.
-    """
-
-    decimal: str = ""
-    thousands: str = ","
+They decide prices such as ``1.299`` and ``1,299``.
+"""
 
 
 def detect_notation(cells: Iterable[object], delimiter: str) -> Notation:
@@ -120,13 +113,13 @@ def detect_notation(cells: Iterable[object], delimiter: str) -> Notation:
     signs = Counter(_decimal_sign(_price_digits(cell)) for cell in texts if cell)
     point, comma = (signs[sign] for sign in _DECIMAL_SIGNS)
     if not point and not comma:
-        return Notation(thousands="." if delimiter == ";" else ",")
+        return "", "." if delimiter == ";" else ","
     if max(point, comma) < _MIN_AGREEMENT * (point + comma):
-        return Notation(thousands="")
-    return Notation(".", ",") if point > comma else Notation(",", ".")
+        return "", ""
+    return (".", ",") if point > comma else (",", ".")
 
 
-def price(value: object, notation: Notation = Notation()) -> float | None:
+def price(value: object, notation: Notation = ("", ",")) -> float | None:
     """Parse a price, or the low end of a range of prices. Return None for zero and below.
 
     Return None, too, for a number with words other than `_PRICE_WORDS`, and for an ambiguous
@@ -194,8 +187,9 @@ def _parse_amount(digits: str, notation: Notation) -> float | None:
     decimal = _decimal_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
         # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
-        decimal = notation.decimal if notation.decimal in digits else ""
-        digits = digits.replace(notation.thousands, "") if not decimal else digits
+        decimal, thousands = notation
+        if decimal not in digits or not decimal:
+            decimal, digits = "", digits.replace(thousands, "")
     if decimal:
         thousands = "," if decimal == "." else "."
         return float(digits.replace(thousands, "").replace(decimal, "."))
