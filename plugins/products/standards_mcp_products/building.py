@@ -85,8 +85,9 @@ def build(
         raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
     if not products.by_id:
         first = " It has no rows."
-        for row in products.skipped[:1]:
-            first = f" All {products.read} rows were skipped; row {row['row']} {row['reason']}."
+        for row in products.report["skipped"][:1]:
+            count = products.report["read"]
+            first = f" All {count} rows were skipped; row {row['row']} {row['reason']}."
         raise InvalidInputError(f"{file} has no products.{first}")
     with (
         _build_lock(catalogue, options.patience),
@@ -132,17 +133,12 @@ class _Build:
 
     def report(self) -> dict[str, Any]:
         """Return the planned changes."""
-        products = self._products
         return {
             "collection": self._catalogue.name,
-            "mapping": products.columns.mapping,
-            "unused": products.columns.unused,
-            "read": products.read,
-            "indexed": len(products.by_id) - len(self._unchanged),
+            "indexed": len(self._products.by_id) - len(self._unchanged),
             "unchanged": len(self._unchanged),
             "removed": self._removed,
-            "skipped": products.skipped,
-            "unread": products.unread,
+            **self._products.report,
         }
 
     def run(self, client: Client, source: str, progress: Progress) -> dict[str, Any]:
@@ -217,8 +213,10 @@ class _Build:
             progress(number * _BATCH_SIZE + len(ids), len(products))
         if (count := new.count()) != len(products):
             raise ApiError(f"The store has {count} of {len(products)} products. Build again.")
+        # The name of a file may have bytes that are not UTF-8, as surrogates.
+        shown_source = source.encode("utf-8", "replace").decode()
         return Active(
-            collection=name, products=count, model=self._encoder.name, source=source,
+            collection=name, products=count, model=self._encoder.name, source=shown_source,
             built=time.time(),
         )  # fmt: skip
 

@@ -180,7 +180,7 @@ def read_mapping(file: Path | None) -> Names:
         is_field = _FIELD_NAME.fullmatch(name) and name not in _COMPUTED
         if not (is_field and columns and all(isinstance(column, str) for column in columns)):
             raise InvalidInputError(
-                f"{file}: {name!r} cannot be mapped to {json.dumps(value)[:_MAX_SHOWN_LENGTH]}. A "
+                f"{file}: {name!r} cannot be mapped to {repr(value)[:_MAX_SHOWN_LENGTH]}. A "
                 "field has a name of letters, digits, '_', '-' and '.', and a column or a list of "
                 f"columns; {', '.join(_COMPUTED)} are computed."
             )

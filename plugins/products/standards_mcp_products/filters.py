@@ -29,7 +29,6 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$lt": lt,
     "$lte": le,
 }
-_NEGATIONS: Final = {"$ne": "$eq", "$nin": "$in"}
 _TRUE_FOR_EQUAL: Final = ("$eq", "$in", "$lte", "$gte")
 
 
@@ -197,13 +196,11 @@ def _holds(where: Where | None, is_true: Callable[[str, Any], bool]) -> bool:
 
 
 def _matches(value: Any, operator: str, other: Any) -> bool:
-    if operator in _NEGATIONS:
-        return not _matches(value, _NEGATIONS[operator], other)
-    if operator == "$eq":
-        return _chroma_type(value) is _chroma_type(other) and value == other
-    if operator == "$in":
-        return any(_matches(value, "$eq", option) for option in other)
-    return _chroma_type(value) is float and _COMPARISONS[operator](value, other)
+    if compare := _COMPARISONS.get(operator):
+        return _chroma_type(value) is float and compare(value, other)
+    options: list[Any] = other if isinstance(other, list) else [other]
+    is_listed = any(_chroma_type(value) is type(option) and value == option for option in options)
+    return is_listed is (operator in ("$eq", "$in"))
 
 
 def _chroma_type(value: object) -> type:
