@@ -90,17 +90,24 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
         StrictImportError,
         import_sources,
     )
+    from standards_mcp_catalog.importing.selection import Selection
+    from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
 
     options = _Options(**values)
     if not all(map(clean, options.jurisdiction)):
         raise click.UsageError("--jurisdiction: the name is empty")
+    wanted = () if options.new_name else options.jurisdiction
+    try:
+        selection = Selection(jurisdictions=wanted, subjects=options.subject, grades=options.grade)
+    except UnknownGradeError as error:
+        raise click.UsageError(f"--grade: {error}") from None
     import_options = ImportOptions(
-        selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
+        selection=selection, replace=options.replace, dry_run=options.dry_run,
         strict=options.strict, jurisdiction=options.new_name,
     )  # fmt: skip
     store, errors = workplace.embedded.store, list[str]()
     with divert_stdout(), ProgressLine() as progress:
-        documents = _documents(options, import_options.selection, workplace, progress)
+        documents = _documents(options, selection, workplace, progress)
         try:
             report = import_sources(
                 store, documents, import_options, on_read=progress.read, progress=progress
@@ -131,20 +138,6 @@ class _Options:
     def new_name(self) -> str:
         """New name of the jurisdiction, or "" if the option --jurisdiction is only a filter."""
         return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
-
-
-def _selection(options: _Options) -> Selection:
-    from standards_mcp_catalog.importing.selection import Selection
-    from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
-
-    try:
-        return Selection(
-            jurisdictions=() if options.new_name else options.jurisdiction,
-            subjects=options.subject,
-            grades=options.grade,
-        )
-    except UnknownGradeError as error:
-        raise click.UsageError(f"--grade: {error}") from None
 
 
 def _documents(

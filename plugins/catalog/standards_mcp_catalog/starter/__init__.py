@@ -81,10 +81,7 @@ def starter_wordings() -> list[Wording]:
 
 def starter_vectors() -> Any:
     """Return the vectors of `starter_records`, float16 of shape (records, dimensions)."""
-    import numpy as np  # noqa: PLC0415  - as above
-
-    with (files(__name__) / "vectors.npy").open("rb") as file:
-        return np.load(file, allow_pickle=False)
+    return _array("vectors.npy")
 
 
 def phrase_vectors() -> Any:
@@ -93,9 +90,13 @@ def phrase_vectors() -> Any:
     They are in the order of `starter_wordings`. Each is scaled to a largest component of 127, so
     normalize it before use.
     """
+    return _array("phrases.npy")
+
+
+def _array(name: str) -> Any:
     import numpy as np  # noqa: PLC0415  - as above
 
-    with (files(__name__) / "phrases.npy").open("rb") as file:
+    with (files(__name__) / name).open("rb") as file:
         return np.load(file, allow_pickle=False)
 
 

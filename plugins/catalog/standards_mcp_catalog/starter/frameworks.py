@@ -156,19 +156,13 @@ def _practice(notation: str) -> Place:
 
 
 def _mathematics(match: re.Match[str]) -> Place:
-    domain, cluster, number, part = match.group("domain", "cluster", "number", "part")
-    path = [domain]
-    if cluster:
-        path.append(f"{domain}.{cluster}")
-    if number:
-        path.append(f"{domain}.{cluster}.{number}")
-    if part:
-        path.append(match[0])
+    names = ("domain", "cluster", "number", "part")
+    path = [match[0][: match.end(name)] for name in names if match[name]]
     if match["grade"]:
         levels = parse_grades(match["grade"])
         set_key, course = f"grade-{levels[0].lower()}", grade_title(match["grade"])
     else:
-        levels, category = parse_grades("9-12"), _CATEGORIES[domain[:3]]
+        levels, category = parse_grades("9-12"), _CATEGORIES[match["domain"][:3]]
         set_key = f"high-school-{category.lower().replace(' ', '-')}"
         course = f"High School, {category}"
     return Place(
@@ -203,14 +197,13 @@ def _mathematics_url(match: re.Match[str]) -> str:
 
 def _literacy(match: re.Match[str]) -> Place:
     strand, grades, number, part = match.group("strand", "grades", "number", "part")
-    standard = f"{_LITERACY}{strand}.{grades}.{number}"
-    path = (standard, standard + part) if part else (standard,)
-    set_key, course = _literacy_set(strand, grades)
     code = f"{strand}.{grades}.{number}"
+    path = (code, code + part) if part else (code,)
+    set_key, course = _literacy_set(strand, grades)
     page = "/".join(filter(None, (strand, grades, number, part)))
     return Place(
         framework=LITERACY,
-        path=path,
+        path=tuple(_LITERACY + each for each in path),
         label=_LITERACY_LABELS[len(path) - 1],
         education_levels=_SCHOOL if strand == "CCRA" else parse_grades(grades),
         set_key=set_key,

@@ -54,17 +54,13 @@ def read_csp(value: object, source: str) -> Iterator[StandardRecord | Problem]:
 def _read_object(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
     problems: list[Problem] = []
     fields = Fields(data, source, "", problems)
-    if "standardSets" in data:
-        sets = [each for each in fields.parts("standardSets") if "standards" in each.data]
-        yield from problems
-        if not sets:
-            yield note("listing without standards", source, fields.text("title", "id"))
-        for each in sets:
-            yield from _read_set(each.data, source)
-    elif "standards" in data:
-        yield from _read_set(data, source)
-    else:
+    sets = list(fields.parts("standardSets")) if "standardSets" in data else [fields]
+    sets = [each for each in sets if "standards" in each.data]
+    yield from problems
+    if not sets:
         yield note("listing without standards", source, fields.text("title", "id"))
+    for each in sets:
+        yield from _read_set(each.data, source)
 
 
 def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
