@@ -176,11 +176,11 @@ def read_mapping(file: Path | None) -> Names:
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
     mapping = dict[str, list[str]]()
     for name, value in cast("dict[str, Any]", parsed).items():
-        columns: list[Any] = value if isinstance(value, list) else [value]
+        columns: list[Any] = [*value] if isinstance(value, list) else [value]
         is_field = _FIELD_NAME.fullmatch(name) and name not in _COMPUTED
         if not (is_field and columns and all(isinstance(column, str) for column in columns)):
             raise InvalidInputError(
-                f"{file}: {name!r} cannot be mapped to {repr(value)[:_MAX_SHOWN_LENGTH]}. A "
+                f"{file}: {name!r} cannot be mapped to {repr(columns)[:_MAX_SHOWN_LENGTH]}. A "
                 "field has a name of letters, digits, '_', '-' and '.', and a column or a list of "
                 f"columns; {', '.join(_COMPUTED)} are computed."
             )

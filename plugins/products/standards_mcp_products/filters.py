@@ -198,7 +198,7 @@ def _holds(where: Where | None, is_true: Callable[[str, Any], bool]) -> bool:
 def _matches(value: Any, operator: str, other: Any) -> bool:
     if compare := _COMPARISONS.get(operator):
         return _chroma_type(value) is float and compare(value, other)
-    options: list[Any] = other if isinstance(other, list) else [other]
+    options: list[Any] = [*other] if isinstance(other, list) else [other]
     is_listed = any(_chroma_type(value) is type(option) and value == option for option in options)
     return is_listed is (operator in ("$eq", "$in"))
 

@@ -75,18 +75,14 @@ def remove(workplace: Workplace, /, *, dry_run: bool, yes: bool, **chosen: Any) 
         store = workplace.embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
-        if not (dry_run or yes) and _has_effect(report):
+        if not (dry_run or yes) and report.has_effect:
             ask(f"{_summary(report)} {removal.copy_hint}")
         if not dry_run:
             report = removal.run(dry_run=False)
     names = ("deleted", "left", "relations", "dry_run")
     hint = removal.copy_hint if dry_run else removal.restore_hint
-    text = f"{_summary(report)} {hint}" if _has_effect(report) else _summary(report)
+    text = f"{_summary(report)} {hint}" if report.has_effect else _summary(report)
     return Report({name: getattr(report, name) for name in names}, lambda: text)
-
-
-def _has_effect(report: Counts) -> bool:
-    return bool(report.deleted or report.left or report.relations)
 
 
 def _summary(report: Counts) -> str:

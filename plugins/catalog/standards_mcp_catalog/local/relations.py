@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
+    KINDS,
     Crosswalk,
     CrosswalkLinks,
     Link,
@@ -16,7 +17,6 @@ from standards_mcp_catalog.relations import (
     identifier_of,
     inverse,
     links_of,
-    of_kinds,
 )
 from standards_mcp_catalog.vocabulary.notation import identifier_keys
 
@@ -31,14 +31,6 @@ _OWN_KEYS: Final = (
     "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(:ids)))"
 )
 _HAS_OWN_KEY: Final = "is_crosswalk = 1 AND (:ids IS NULL OR start IN own OR finish IN own)"
-
-
-class SeenRelation(NamedTuple):
-    """A relation as seen from the requested end; *other* is the key of the other end."""
-
-    kind: str
-    other: str
-    origin: str
 
 
 # Ends are keys of identifiers and not records, so that a relation counts as soon as its standard is
@@ -64,8 +56,13 @@ class RelationTable:
         )
         return {str(key) for (key,) in rows}
 
-    def relations_of(self, keys: Collection[str], kinds: Collection[str]) -> list[SeenRelation]:
-        """Return the relations of the record with these keys, in the order of kinds and keys."""
+    def relations_of(
+        self, keys: Collection[str], kinds: Collection[str]
+    ) -> list[tuple[str, str, str]]:
+        """Return the relations of the record with these keys, in the order of kinds and keys.
+
+        Each is its kind as seen from the record, the key of its other end, and its origin.
+        """
         origins: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         for own, other, is_inverse in (("start", "finish", False), ("finish", "start", True)):
             rows = self._file.select(
@@ -80,16 +77,12 @@ class RelationTable:
             )
             for kind, key, origin in rows:
                 origins[inverse(kind) if is_inverse else kind, key][str(origin)] = None
-        seen = sorted(
-            SeenRelation(kind, other, "; ".join(titles))
+        seen = [
+            (kind, other, "; ".join(titles))
             for (kind, other), titles in origins.items()
-        )
-        return [
-            relation
-            for kind in of_kinds(kinds)
-            for relation in seen
-            if relation.kind == kind and relation.other not in keys
+            if kind in kinds and other not in keys
         ]
+        return sorted(seen, key=lambda each: (KINDS.index(each[0]), *each[1:]))
 
     def crosswalks(self, ids: Iterable[str] | None = None) -> list[tuple[Crosswalk, int]]:
         """Return the crosswalks, sorted by title, each with its number of relations.
