@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
 
 
-def open_folder(path: Path) -> Client:
-    """Return a client of an embedded store, which the caller must close."""
-    import chromadb  # noqa: PLC0415  - takes a second or more
-
-    return cast("Client", chromadb.PersistentClient(str(path), settings=_settings()))
-
-
-def open_server(url: str, token: SecretStr | None, timeout: float) -> Client:
-    """Return a client of a server, which the caller must close.
+def open_client(
+    path: Path | None, url: str | None, token: SecretStr | None, timeout: float
+) -> Client:
+    """Return a client of a folder or of a server, which the caller must close.
 
     Args:
-        timeout: Seconds for one request.
+        path: The folder, if *url* is None.
+        timeout: Seconds for one request to the server.
     """
     import chromadb  # noqa: PLC0415  - takes a second or more
+    from chromadb.config import Settings  # noqa: PLC0415
 
+    # Chroma requires equal settings for all clients of a folder. Do not read `.env`.
+    no_file: Any = {"_env_file": None}
+    settings = Settings(anonymized_telemetry=False, **no_file)
+    if url is None:
+        return cast("Client", chromadb.PersistentClient(str(path), settings=settings))
     parts = urlsplit(url)
     is_encrypted = parts.scheme == "https"
     port = parts.port or (443 if is_encrypted else 80)
@@ -43,7 +45,7 @@ def open_server(url: str, token: SecretStr | None, timeout: float) -> Client:
     headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
     # Chroma's client has no timeout, so a request with a timeout tests the server first.
     httpx2.get(f"{url}/api/v2/heartbeat", headers=headers, timeout=timeout).raise_for_status()
-    client = chromadb.HttpClient(url, port, ssl=is_encrypted, headers=headers, settings=_settings())
+    client = chromadb.HttpClient(url, port, ssl=is_encrypted, headers=headers, settings=settings)
     for connection in _connections(client):
         connection.timeout = timeout
     return cast("Client", client)
@@ -54,14 +56,6 @@ def close_client(client: Client) -> None:
     for connection in _connections(client):
         connection.close()
     client.close()
-
-
-def _settings() -> Any:
-    from chromadb.config import Settings  # noqa: PLC0415
-
-    # Chroma requires equal settings for all clients of a folder. Do not read `.env`.
-    no_file: Any = {"_env_file": None}
-    return Settings(anonymized_telemetry=False, **no_file)
 
 
 def _connections(client: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from standards_mcp import ApiError, ServiceError, ToolError
 from standards_mcp.files import replacing
 
-from .chroma import close_client, open_folder, open_server
+from .chroma import close_client, open_client
 from .settings import ProductsSettings
 
 if TYPE_CHECKING:
@@ -99,10 +99,8 @@ class Catalogue:
 
     def open(self, min_timeout: float = 0) -> Client:
         """Return a client of the store; close it with `close_client`."""
-        if (url := self.settings.url) is not None:
-            timeout = max(self.settings.timeout, min_timeout)
-            return open_server(url, self.settings.auth_token, timeout)
-        return open_folder(Path(self.store_key))
+        timeout = max(self.settings.timeout, min_timeout)
+        return open_client(self.path, self.settings.url, self.settings.auth_token, timeout)
 
     def active(self) -> Active | None:
         """Return the active build, None before the first one.
