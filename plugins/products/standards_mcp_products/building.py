@@ -228,12 +228,12 @@ def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
 
 def _has_equal_fields(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
     """Return True for equal fields. Chroma may change the last bit of a number."""
-
-    def is_equal(value: Any, other: Any) -> bool:
-        if isinstance(value, float) and isinstance(other, float):
-            return isclose(value, other, rel_tol=1e-12)
-        return type(value) is type(other) and value == other
-
     return stored.keys() == fields.keys() and all(
-        is_equal(value, stored[name]) for name, value in fields.items()
+        type(value) is type(stored[name])
+        and (
+            isclose(value, stored[name], rel_tol=1e-12)
+            if isinstance(value, float)
+            else value == stored[name]
+        )
+        for name, value in fields.items()
     )

@@ -52,9 +52,7 @@ _USUAL_NAMES: Final[Mapping[str, str]] = {
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Column names by field."""
 
-STANDARD_FIELDS: Final = (
-    "sku", "title", "features", "category", "brand", "price", "rating", "ingredients",
-)  # fmt: skip
+STANDARD_FIELDS: Final = tuple(name for name in _USUAL_NAMES if name not in ("url", "image"))
 """The fields with rules of their own. "features" is a part of the searched text, and not stored as
 a field."""
 _EXPORT_COLUMNS: Final = (

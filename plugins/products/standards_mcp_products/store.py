@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
@@ -55,7 +56,7 @@ class NotBuiltError(ApiError):
     """The products with this name are not built yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """The configured products in their store; ``active.json`` names their active build.
 
@@ -73,7 +74,7 @@ class Catalogue:
         """The setting ``collection``."""
         return self.settings.collection
 
-    @property
+    @cached_property
     def path(self) -> Path | None:
         """The folder of an embedded store, None for a server."""
         if self.settings.url is not None:
