@@ -32,7 +32,7 @@ from standards_mcp_products.building import build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.filters import read_filters
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Catalogue, Store, catalogue_of
+from standards_mcp_products.store import Catalogue, Store
 
 THINGS = ("lamp", "kettle", "tent", "soap", "blanket", "drill", "notebook", "shampoo", "bottle")
 THINGS += (
@@ -198,13 +198,13 @@ def measure(folder: Path, count: int, encoded: int, calls: int) -> None:
     with file.open("w", encoding="utf-8") as opened:
         opened.writelines(json.dumps(each) + "\n" for each in rows)
     del rows
-    catalogue = catalogue_of(ProductsSettings(), folder / "state" / "plugins" / "products")
+    catalogue = Catalogue(ProductsSettings(), folder / "state" / "plugins" / "products")
     for about in ("all new", "all unchanged"):
         began = time.perf_counter()
         report = build(catalogue, file, read_mapping(None), Given(encoder.name, vectors))
         assert report["read"] == count
         print(f"building, {about:14} {time.perf_counter() - began:7.1f} s", flush=True)
-    place = catalogue.address.key
+    place = catalogue.store_key
     size = sum(each.stat().st_size for each in Path(place).rglob("*") if each.is_file())
     print(f"on the disk              {size / 1e6:7.0f} MB", flush=True)
     del vectors

@@ -14,7 +14,7 @@ import numpy as np
 
 from standards_mcp_catalog.starter import (
     phrase_vectors,
-    place,
+    starter_records,
     starter_vectors,
     starter_wordings,
 )
@@ -31,7 +31,8 @@ def main() -> None:
     texts = [wording.text for wording in wordings]
     phrases = [phrase for wording in wordings for phrase in wording.phrases]
     owners = np.repeat(np.arange(len(wordings)), [len(each.phrases) for each in wordings])
-    paths = [place(wording.notation).path for wording in wordings]
+    codes = {wording.id: wording.notation for wording in wordings}
+    paths = [[codes[id_] for id_ in (*each.ancestor_ids, each.id)] for each in starter_records()]
     all_texts, all_owners = [*texts, *phrases], np.concatenate([np.arange(len(texts)), owners])
     vectors = normalised(phrase_vectors())
     everything = np.vstack([normalised(starter_vectors()), vectors])

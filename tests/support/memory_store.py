@@ -45,10 +45,7 @@ class MemoryStore:
             if set_ids is None or not memberships(record).keys().isdisjoint(set_ids):
                 yield record
 
-    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
-        return []
-
-    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
+    def crosswalks(self, ids: Iterable[str] | None = None) -> list[tuple[Crosswalk, int]]:
         del ids
         return []
 
@@ -59,6 +56,8 @@ class MemoryStore:
         progress: Progress | None = None,
         crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
         names: GivenNames | None = None,
+        *,
+        dry_run: bool = False,
     ) -> int:
         links = [link for _, each, *_ in crosswalks for link in each]
         assert links == [], "relations are tested with the real store"
@@ -68,6 +67,8 @@ class MemoryStore:
             # As JSON and back, as it would be on disk.
             after[record.id] = StandardRecord.from_dict(json.loads(json.dumps(record.to_dict())))
             written.append(record.id)
+        if dry_run:
+            return 0
         gone = [after.pop(id_) for id_ in deleted if id_ in after]
         self.contents, self.written = after, written
         self.names = with_names(self.names, names or {})

@@ -92,33 +92,30 @@ class Facets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldValues:
-    """The distinct texts that a field has, each with a number of records.
+class _Listing:
+    """What a store lists.
 
     Attributes:
-        complete: True if the values are all known. A store that cannot list them returns the
-            values that it has seen.
+        complete: True if it is all known. A store that cannot list it returns what it has seen.
         counted: True if the numbers count all records, False if they count a sample.
     """
 
-    counts: Mapping[str, int]
     complete: bool = True
     counted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandardSets:
-    """The standard sets of a catalog, in the order of jurisdiction, subject and title.
+class FieldValues(_Listing):
+    """The distinct texts that a field has, each with a number of records."""
 
-    Attributes:
-        complete: True if the sets are all known. A store that cannot list them returns the sets
-            that it has seen.
-        counted: True if their numbers of records count all records, False if they count a sample.
-    """
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardSets(_Listing):
+    """The standard sets of a catalog, in the order of jurisdiction, subject and title."""
 
     sets: tuple[StandardSet, ...]
-    complete: bool = True
-    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

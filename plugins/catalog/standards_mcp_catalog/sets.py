@@ -59,6 +59,11 @@ class StandardSet:
             license=record.license, source_url=record.source_url,
         )  # fmt: skip
 
+    @property
+    def description(self) -> str:
+        """The title with jurisdiction and subject, for lists."""
+        return f"{self.title} ({self.jurisdiction_title}, {self.subject})"
+
     def order(self) -> tuple[str, ...]:
         """Return the sort key."""
         return self.jurisdiction_title, self.subject, self.title, self.id

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from math import isclose
 from pathlib import Path
@@ -17,9 +17,9 @@ import numpy as np
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .chroma import remove_orphans, translated_errors
+from .chroma import close_client, remove_orphans
 from .columns import Names, columns_of
-from .files import delimiter, readers_of, reading
+from .files import delimiter, readers_of
 from .product_rows import Products, read_products
 from .store import Active, Catalogue
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[[int, int], None]
 _STORE_TIMEOUT: Final = 120.0
+"""A server takes longer to store a batch than to answer a question."""
 _BATCH_SIZE: Final = 2000
 """Chroma takes at most 5,461 records at once."""
 _MAX_NAME_LENGTH: Final = 490
@@ -74,41 +75,33 @@ def build(
         InvalidInputError: The file cannot be read, or has no product.
         ApiError: The store fails, or another build runs.
     """
-    with reading(file):
-        read_heading, read_rows = readers_of(file)
+    read_heading, read_rows = readers_of(file)
+    try:
         columns = columns_of(read_heading(file), mapping)
         products = read_products(
             lambda: islice(read_rows(file, columns), options.limit), columns, delimiter(file)
         )
+    except OSError as error:
+        raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
     if not products.by_id:
         first = " It has no rows."
-        for row in products.skipped[:1]:
-            first = f" All {products.read} rows were skipped; row {row['row']} {row['reason']}."
+        for row in products.report["skipped"][:1]:
+            count = products.report["read"]
+            first = f" All {count} rows were skipped; row {row['row']} {row['reason']}."
         raise InvalidInputError(f"{file} has no products.{first}")
     with (
         _build_lock(catalogue, options.patience),
-        translated_errors(catalogue.address, catalogue.name),
-        _opened_client(catalogue, options) as client,
+        catalogue.translated_errors(),
+        ExitStack() as stack,
     ):
+        client = None
+        if not (options.dry_run and catalogue.is_empty()):  # a dry run creates no store
+            client = catalogue.open(_STORE_TIMEOUT)
+            stack.callback(close_client, client)
         work = _Build(catalogue, client, encoder, products)
         if client is None or options.dry_run:
             return work.report()
         return work.run(client, file.name, options.progress)
-
-
-@contextmanager
-def _opened_client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
-    """Yield a client of the store; None if a dry run would create the store."""
-    if options.dry_run and catalogue.address.is_empty():
-        yield None
-        return
-    # A server takes longer to store a batch than to answer a question.
-    address = replace(catalogue.address, timeout=max(_STORE_TIMEOUT, catalogue.address.timeout))
-    client = address.open()
-    try:
-        yield client
-    finally:
-        address.close(client)
 
 
 def _build_lock(catalogue: Catalogue, patience: float) -> AbstractContextManager[object]:
@@ -140,17 +133,12 @@ class _Build:
 
     def report(self) -> dict[str, Any]:
         """Return the planned changes."""
-        products = self._products
         return {
             "collection": self._catalogue.name,
-            "mapping": products.columns.mapping,
-            "unused": products.columns.unused,
-            "read": products.read,
-            "indexed": len(products.by_id) - len(self._unchanged),
+            "indexed": len(self._products.by_id) - len(self._unchanged),
             "unchanged": len(self._unchanged),
             "removed": self._removed,
-            "skipped": products.skipped,
-            "unread": products.unread,
+            **self._products.report,
         }
 
     def run(self, client: Client, source: str, progress: Progress) -> dict[str, Any]:
@@ -166,7 +154,7 @@ class _Build:
             is_own = metadata.items() <= dict(collection.metadata or {}).items()
             if is_own and (active is None or collection.name != active.collection):
                 client.delete_collection(collection.name)
-        if (folder := self._catalogue.address.path) is not None:
+        if (folder := self._catalogue.path) is not None:
             remove_orphans(folder)
         return report
 
@@ -225,7 +213,12 @@ class _Build:
             progress(number * _BATCH_SIZE + len(ids), len(products))
         if (count := new.count()) != len(products):
             raise ApiError(f"The store has {count} of {len(products)} products. Build again.")
-        return Active(name, count, self._encoder.name, source, time.time())
+        # The name of a file may have bytes that are not UTF-8, as surrogates.
+        shown_source = source.encode("utf-8", "replace").decode()
+        return Active(
+            collection=name, products=count, model=self._encoder.name, source=shown_source,
+            built=time.time(),
+        )  # fmt: skip
 
 
 def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
@@ -237,10 +230,10 @@ def _has_equal_fields(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> b
     """Return True for equal fields. Chroma may change the last bit of a number."""
     return stored.keys() == fields.keys() and all(
         type(value) is type(stored[name])
-        and (value == stored[name] or _is_close(value, stored[name]))
+        and (
+            isclose(value, stored[name], rel_tol=1e-12)
+            if isinstance(value, float)
+            else value == stored[name]
+        )
         for name, value in fields.items()
     )
-
-
-def _is_close(value: Any, stored: Any) -> bool:
-    return isinstance(value, float) and isclose(value, stored, rel_tol=1e-12)

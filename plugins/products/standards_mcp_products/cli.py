@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from contextlib import closing
@@ -10,26 +9,27 @@ from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import click
+from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp import InvalidInputError, ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, progress_bar, reports
 
 from .building import Options, build
-from .chroma import NotBuiltError
 from .columns import join_names, read_mapping
 from .files import SUFFIXES
 from .filters import read_filters
 from .search import search
 from .settings import COLLECTION_NAME, ProductsSettings
-from .store import Store, catalogue_of
+from .store import Catalogue, NotBuiltError, Store
 
 _MAX_SHOWN_ROWS: Final = 20
 _MAX_RESULTS: Final = 5
 _BUILD_WAIT_SECONDS: Final = 60.0
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OBJECT: Final = TypeAdapter(dict[str, Any])
 
 
 def _parse_filters(
@@ -37,22 +37,10 @@ def _parse_filters(
 ) -> dict[str, Any] | None:
     """Parse ``--filters``, a JSON object."""
     try:
-        filters: Any = None if text is None else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"it is not valid JSON: {error}", param=option) from None
-    if filters is None or isinstance(filters, dict):
-        return cast("dict[str, Any] | None", filters)
-    raise click.BadParameter("it must be a JSON object", param=option)
-
-
-def _check_name(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not re.fullmatch(COLLECTION_NAME, name):
-        raise click.BadParameter(
-            "it has 3 to 512 letters, digits, '.', '_' and '-', and begins and ends with a letter "
-            "or digit",
-            param=option,
-        )
-    return name
+        return None if text is None else _OBJECT.validate_json(text)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise click.BadParameter(f"it is not a JSON object: {reason}", param=option) from None
 
 
 _filters_option: Final = click.option(
@@ -113,7 +101,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
             raise InvalidInputError("The query is empty. Write what to search for.")
         folder = state_dir / "tried"
         changes = {"path": folder / "chroma", "url": None, "collection": "shipped"}
-        catalogue = catalogue_of(settings.model_copy(update=changes), folder)
+        catalogue = Catalogue(settings.model_copy(update=changes), folder)
         with (
             as_file(files("standards_mcp_products") / "data" / "products.csv") as file,
             progress_bar("Building") as progress,
@@ -136,7 +124,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
     )
     @click.argument("file", type=_FILE)
     @click.option("--mapping", type=_FILE, help="Fields and their columns, in TOML or JSON.")
-    @click.option("--collection", callback=_check_name, help="Name in place of the configured one.")
+    @click.option("--collection", help="Name in place of the configured one.")
     @click.option("--limit", type=click.IntRange(min=1), help="Read only the first rows.")
     @click.option("--dry-run", is_flag=True, help="Report without building.")
     @reports
@@ -148,9 +136,13 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
         *,
         dry_run: bool,
     ) -> Report:
-        columns = read_mapping(mapping)
-        changes = {"collection": collection or settings.collection}
-        catalogue = catalogue_of(settings.model_copy(update=changes), state_dir)
+        columns, name = read_mapping(mapping), collection or settings.collection
+        if not re.fullmatch(COLLECTION_NAME, name):
+            raise click.UsageError(
+                "--collection has 3 to 512 letters, digits, '.', '_' and '-', and begins and ends "
+                "with a letter or digit"
+            )
+        catalogue = Catalogue(settings.model_copy(update={"collection": name}), state_dir)
         with progress_bar("Building") as progress:
             options = Options(limit, dry_run, progress=progress)
             report = build(catalogue, file, columns, settings.open_encoder(), options)
@@ -163,7 +155,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
 
         Exit code 1 if no products are built.
         """
-        catalogue = catalogue_of(settings, state_dir)
+        catalogue = Catalogue(settings, state_dir)
         with closing(Store(catalogue)) as store:
             try:
                 products = store.ask(lambda collection: collection.count())
@@ -173,7 +165,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
         # A collection that another program has built has no entry in active.json: None.
         built = active and datetime.fromtimestamp(active.built, UTC).isoformat(timespec="seconds")
         status = {
-            "store": catalogue.address.key,
+            "store": catalogue.store_key,
             "collection": catalogue.name,
             "products": products,
             "active": active and active.collection,

@@ -52,20 +52,14 @@ _USUAL_NAMES: Final[Mapping[str, str]] = {
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Column names by field."""
 
-_EXPORT_COLUMNS: Final[Names] = {
-    "sku": ("Uniq Id",),
-    "title": ("Product Name",),
-    "features": ("About Product",),
-    "category": ("Category",),
-    "brand": ("Brand Name", "Brand"),
-    "price": ("Selling Price", "List Price"),
-    "rating": ("Rating", "Average Rating"),
-    "ingredients": ("Ingredients",),
-}
-"""The columns of Amazon's export of 2020; the first column with a value counts."""
-STANDARD_FIELDS: Final = tuple(_EXPORT_COLUMNS)
+STANDARD_FIELDS: Final = tuple(name for name in _USUAL_NAMES if name not in ("url", "image"))
 """The fields with rules of their own. "features" is a part of the searched text, and not stored as
 a field."""
+_EXPORT_COLUMNS: Final = (
+    "Uniq Id", "Product Name", "About Product", "Category", "Brand Name", "Brand", "Selling Price",
+    "List Price", "Rating", "Average Rating", "Ingredients",
+)  # fmt: skip
+"""The columns of Amazon's export of 2020 that count. All have usual names."""
 _FIELD_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 _REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
@@ -110,14 +104,14 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
     Raises:
         InvalidInputError: There is no column for the id or the name of a product.
     """
-    is_export = all(column in heading for name in _REQUIRED for column in _EXPORT_COLUMNS[name])
+    is_export = {"Uniq Id", "Product Name"} <= {*heading}
+    offered = [column for column in heading if not is_export or column in _EXPORT_COLUMNS]
     columns: dict[str, list[str]] = {}
     for name in (*_USUAL_NAMES, *mapping):
-        if name in mapping or is_export:
-            wanted = mapping.get(name) or _EXPORT_COLUMNS.get(name, ())
-            columns[name] = [column for column in wanted if column in heading]
+        if name in mapping:
+            columns[name] = [column for column in mapping[name] if column in heading]
         else:
-            columns[name] = _usual_columns(name, heading)
+            columns[name] = _usual_columns(name, offered)
         if name in _REQUIRED and heading and not columns[name]:
             missing = " or ".join(map(repr, mapping.get(name, ())))
             raise InvalidInputError(
@@ -178,15 +172,15 @@ def read_mapping(file: Path | None) -> Names:
         raise InvalidInputError(f"{file} is neither TOML nor JSON: {error}") from None
     if not isinstance(parsed, dict):
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
-    mapping: dict[str, list[str]] = {}
+    mapping = dict[str, list[str]]()
     for name, value in cast("dict[str, Any]", parsed).items():
-        if name in _COMPUTED or not _FIELD_NAME.fullmatch(name):
-            raise InvalidInputError(
-                f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
-                f"and differs from {', '.join(_COMPUTED)}."
-            )
         columns: list[Any] = [*value] if isinstance(value, list) else [value]
-        if not columns or not all(isinstance(column, str) for column in columns):
-            raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
+        is_field = _FIELD_NAME.fullmatch(name) and name not in _COMPUTED
+        if not (is_field and columns and all(isinstance(column, str) for column in columns)):
+            raise InvalidInputError(
+                f"{file}: {name!r} cannot be mapped to {repr(columns)[:_MAX_SHOWN_LENGTH]}. A "
+                "field has a name of letters, digits, '_', '-' and '.', and a column or a list of "
+                f"columns; {', '.join(_COMPUTED)} are computed."
+            )
         mapping[name] = columns
     return mapping

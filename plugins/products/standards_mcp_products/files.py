@@ -29,19 +29,6 @@ Row: TypeAlias = Mapping[str, Any] | str
 Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns], Iterator[Row]]]
 
 
-@contextmanager
-def reading(file: Path) -> Generator[None]:
-    """Translate errors of reading a file.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
-
-
 def readers_of(file: Path) -> Readers:
     """Return two functions for the format of a file: one reads the heading, one yields the rows.
 

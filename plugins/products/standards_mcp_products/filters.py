@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any, Final, TypeAlias, cast
@@ -20,8 +21,6 @@ _MAX_VALUES: Final = 100
 _MAX_DEPTH: Final = 8
 _MAX_CONDITIONS: Final = 64
 _MAX_KEY_LENGTH: Final = 64
-_MAX_EXACT: Final = 2**53
-"""Larger whole numbers are compared as floating-point numbers, as in the store."""
 _DOCUMENT: Final = "document"
 _RESERVED_PREFIXES: Final = ("$", "#", "chroma:")
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -30,7 +29,6 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$lt": lt,
     "$lte": le,
 }
-_NEGATIONS: Final = {"$ne": "$eq", "$nin": "$in"}
 _TRUE_FOR_EQUAL: Final = ("$eq", "$in", "$lte", "$gte")
 
 
@@ -198,13 +196,11 @@ def _holds(where: Where | None, is_true: Callable[[str, Any], bool]) -> bool:
 
 
 def _matches(value: Any, operator: str, other: Any) -> bool:
-    if operator in _NEGATIONS:
-        return not _matches(value, _NEGATIONS[operator], other)
-    if operator == "$eq":
-        return _chroma_type(value) is _chroma_type(other) and value == other
-    if operator == "$in":
-        return any(_matches(value, "$eq", option) for option in other)
-    return _chroma_type(value) is float and _COMPARISONS[operator](value, other)
+    if compare := _COMPARISONS.get(operator):
+        return _chroma_type(value) is float and compare(value, other)
+    options: list[Any] = [*other] if isinstance(other, list) else [other]
+    is_listed = any(_chroma_type(value) is type(option) and value == option for option in options)
+    return is_listed is (operator in ("$eq", "$in"))
 
 
 def _chroma_type(value: object) -> type:
@@ -231,18 +227,17 @@ def _checked_scalar(value: object, place: str) -> Scalar:
     raise _error(place, "a text, a number or a boolean is needed")
 
 
-def _checked_text(value: object, place: str) -> str:
-    if not isinstance(value, str):
-        raise _error(place, "a text is needed")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise _error(place, "the text has a lone surrogate (half of a character)")
-    if "\x00" in value:  # Chroma ends the text there, so all products would match
-        raise _error(place, "the text has a NUL character, which no product has")
+def _checked_text(value: str, place: str) -> str:
+    # Chroma ends a text at a NUL, so that all products would match.
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
+        raise _error(place, "the text has a NUL character or half of a character (a surrogate)")
     return value
 
 
-def _checked_nonempty_text(value: object, place: str) -> str:
-    if value == "":
+def _checked_part(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise _error(place, "a text is needed")
+    if not value:
         raise _error(place, "must not be empty")
     return _checked_text(value, place)
 
@@ -250,13 +245,10 @@ def _checked_nonempty_text(value: object, place: str) -> str:
 def _checked_number(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _error(place, "a number is needed")
-    try:
-        as_float = float(value)
-    except OverflowError:
-        as_float = math.inf
-    if not math.isfinite(as_float):
-        raise _error(place, "the number must be finite")
-    return value if abs(as_float) <= _MAX_EXACT else as_float
+    with suppress(OverflowError):
+        if math.isfinite(value):
+            return float(value)
+    raise _error(place, "the number must be finite")
 
 
 def _checked_scalars(value: object, place: str) -> list[Scalar]:
@@ -268,10 +260,9 @@ def _checked_scalars(value: object, place: str) -> list[Scalar]:
     if len(values) > _MAX_VALUES:
         raise _error(place, f"has {len(values)} values; at most {_MAX_VALUES} are allowed")
     parsed = [_checked_scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
-    if len({*map(_chroma_type, parsed)}) > 1:
+    if len({*map(type, parsed)}) > 1:
         raise _error(place, "must have values of one type")
-    # For Chroma, 1 and 1.5 are two types.
-    return [float(item) for item in parsed] if len({*map(type, parsed)}) > 1 else parsed
+    return parsed
 
 
 _Parser: TypeAlias = Callable[[object, str], object]
@@ -282,5 +273,5 @@ _OPERATORS: Final[Mapping[str, _Parser]] = {
     **dict.fromkeys(("$in", "$nin"), _checked_scalars),
 }
 _DOCUMENT_OPERATORS: Final[Mapping[str, _Parser]] = dict.fromkeys(
-    ("$contains", "$not_contains"), _checked_nonempty_text
+    ("$contains", "$not_contains"), _checked_part
 )

@@ -18,7 +18,7 @@ from standards_mcp import Health, Plugin, TimedOutError, Tool, ToolError, hookim
 from .filters import read_filters
 from .search import SearchAnswer, search
 from .settings import ProductsSettings
-from .store import Store, catalogue_of
+from .store import Catalogue, Store
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import TextEncoder
@@ -63,7 +63,8 @@ class ProductsPlugin(Plugin[ProductsSettings]):
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Keep the store open after the first search."""
-        self._store = Store(catalogue_of(self.settings, self.context.state_dir))
+        self._catalogue = Catalogue(self.settings, self.context.state_dir)
+        self._store = Store(self._catalogue)
         self._encoder_lock = threading.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._thread_slots = threading.Semaphore(_MAX_THREADS)
@@ -144,6 +145,6 @@ class ProductsPlugin(Plugin[ProductsSettings]):
                 )
         except TimeoutError:
             raise TimedOutError(
-                f"The products in {self._store.address.display_name} did not answer within "
+                f"The products in {self._catalogue.store_name} did not answer within "
                 f"{self.settings.timeout:g} s. Try again, or set [plugins.products] timeout."
             ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from . import values
@@ -30,24 +30,12 @@ class Product:
     fields: Fields
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Products:
-    """The products of a file.
+    """The products of a file, by their ids, and the part of the build's report on the file."""
 
-    Attributes:
-        columns: The source columns.
-        read: Number of rows.
-        by_id: The products by their ids.
-        skipped: The skipped rows, each with its number (`row`) and the `reason`.
-        unread: For each field with values that are not numbers: their `count`, and the `row` and
-            `value` of the first.
-    """
-
-    columns: Columns
-    read: int = 0
-    by_id: dict[str, Product] = field(default_factory=dict[str, Product])
-    skipped: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    unread: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    by_id: Mapping[str, Product]
+    report: Mapping[str, Any]
 
 
 def read_products(
@@ -63,24 +51,24 @@ def read_products(
     columns = _choose_id_column(read_rows(), columns)
     prices = (columns.value("price", row) for row in read_rows() if isinstance(row, Mapping))
     notation = values.detect_notation(prices, delimiter)
-    products, row_numbers = Products(columns), dict[str, int]()
+    products, row_numbers, number = dict[str, Product](), dict[str, int](), 0
+    skipped, unread = list[dict[str, Any]](), dict[str, dict[str, Any]]()
     for number, row in enumerate(read_rows(), 1):
-        products.read = number
         outcome = row if isinstance(row, str) else _product(row, columns, notation)
         if isinstance(outcome, str):
-            products.skipped.append({"row": number, "reason": outcome})
+            skipped.append({"row": number, "reason": outcome})
             continue
-        doc_id, product, unread = outcome
+        doc_id, product, unread_cells = outcome
         if doc_id in row_numbers:
             reason = f"row {number} has the same id"
-            products.skipped.append({"row": row_numbers[doc_id], "reason": reason})
-        row_numbers[doc_id] = number
-        products.by_id[doc_id] = product
-        for name, value in unread.items():
-            first = {"count": 0, "row": number, "value": value[:_MAX_SHOWN_LENGTH]}
-            products.unread.setdefault(name, first)["count"] += 1
-    products.skipped.sort(key=lambda skipped_row: skipped_row["row"])
-    return products
+            skipped.append({"row": row_numbers[doc_id], "reason": reason})
+        row_numbers[doc_id], products[doc_id] = number, product
+        for name, cell in unread_cells.items():
+            first = {"count": 0, "row": number, "value": cell[:_MAX_SHOWN_LENGTH]}
+            unread.setdefault(name, first)["count"] += 1
+    skipped.sort(key=lambda skipped_row: skipped_row["row"])
+    report = {"mapping": columns.mapping, "unused": columns.unused, "read": number}
+    return Products(products, {**report, "skipped": skipped, "unread": unread})
 
 
 def _choose_id_column(rows: Iterable[Row], columns: Columns) -> Columns:

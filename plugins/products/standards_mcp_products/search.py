@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -62,6 +62,14 @@ def search(
 def _results(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[ProductResult]:
+    def nearest(number: int, *include: str, **filters: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield distance and id of the nearest products, and the values to include."""
+        names: Any = ["distances", *include]
+        answer: Any = collection.query(
+            query_embeddings=[vector], n_results=number, include=names, **filters
+        )
+        return zip(*(answer[name][0] for name in ("distances", "ids", *include)), strict=True)
+
     # The index is approximate and returns ties in any order, so more candidates are needed.
     candidate_count = max(_CANDIDATES_PER_RESULT * count, _MIN_CANDIDATES)
     candidates: list[tuple[float, str]] = []
@@ -69,46 +77,23 @@ def _results(
     # products, against 1 ms without a filter. So the first search has no filter: if many products
     # match, enough of them are among the nearest.
     if conditions != Conditions():
-        candidates = _query_then_filter(
-            collection, vector, conditions, max(candidate_count, _MIN_TO_FILTER)
-        )
+        rows = nearest(max(candidate_count, _MIN_TO_FILTER), "metadatas", "documents")
+        candidates = [
+            (distance, doc_id)
+            for distance, doc_id, fields, document in rows
+            if fulfils(conditions, fields or {}, document or "")
+        ]
     if len(candidates) < count:
-        candidates = _query_with_filter(collection, vector, conditions, candidate_count)
+        # Without the values, because reading all candidates would take longer than the search.
+        where = {"where": conditions.where, "where_document": conditions.document}
+        candidates = [(distance, doc_id) for distance, doc_id in nearest(candidate_count, **where)]
     ids = [doc_id for _, doc_id in sorted(candidates)[:count]]
     if not ids:
         return []
     stored = collection.get(ids=ids, include=["documents", "metadatas"])
-    rows = zip(stored["ids"], stored["documents"] or (), stored["metadatas"] or (), strict=True)
-    products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
+    found = zip(stored["ids"], stored["documents"] or (), stored["metadatas"] or (), strict=True)
+    products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in found}
     return [products[doc_id] for doc_id in ids if doc_id in products]
-
-
-def _query_with_filter(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
-) -> list[tuple[float, str]]:
-    """Return distances and ids of the nearest products that fulfil the conditions."""
-    answer: Any = collection.query(
-        query_embeddings=[vector],
-        n_results=count,
-        where=conditions.where,
-        where_document=cast("Any", conditions.document),
-        include=["distances"],  # reading all candidates would take longer than the search
-    )
-    return list(zip(answer["distances"][0], answer["ids"][0], strict=True))
-
-
-def _query_then_filter(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
-) -> list[tuple[float, str]]:
-    """Return distances and ids of those of the nearest products that fulfil the conditions."""
-    include: Any = ["distances", "metadatas", "documents"]
-    answer: Any = collection.query(query_embeddings=[vector], n_results=count, include=include)
-    rows = zip(*(answer[name][0] for name in ("ids", *include)), strict=True)
-    return [
-        (distance, doc_id)
-        for doc_id, distance, fields, document in rows
-        if fulfils(conditions, fields or {}, document or "")
-    ]
 
 
 def _result(doc_id: str, document: str, fields: Mapping[str, Any]) -> ProductResult:

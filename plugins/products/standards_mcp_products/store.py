@@ -1,22 +1,25 @@
-"""The active collection of products, and the file ``active.json`` that names it."""
+"""The configured products, and searches of their active collection."""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
 
-from standards_mcp import ApiError
+from pydantic import BaseModel
+
+from standards_mcp import ApiError, ServiceError, ToolError
 from standards_mcp.files import replacing
 
-from .chroma import NotBuiltError, StoreAddress, store_address, translated_errors
+from .chroma import close_client, open_client
 from .settings import ProductsSettings
 
 if TYPE_CHECKING:
@@ -24,8 +27,7 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
+class Active(BaseModel, frozen=True):
     """The active build.
 
     Attributes:
@@ -43,22 +45,63 @@ class Active:
     built: float
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """The products with one name in one store; ``active.json`` names their active build.
+class _State(BaseModel):
+    """The content of ``active.json``: the active builds by stores and names."""
 
-    The file has one build for each store and name. A write replaces the file in one step, so a
-    reader sees the old content or the new content.
+    owner: str = ""
+    stores: dict[str, dict[str, Active]] = {}
+
+
+class NotBuiltError(ApiError):
+    """The products with this name are not built yet."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The configured products in their store; ``active.json`` names their active build.
+
+    A write replaces ``active.json`` in one step, so a reader sees the old content or the new one.
 
     Attributes:
-        address: The address of the store.
         folder: The plugin's state folder.
-        name: The setting ``collection``.
     """
 
-    address: StoreAddress
+    settings: ProductsSettings
     folder: Path
-    name: str
+
+    @property
+    def name(self) -> str:
+        """The setting ``collection``."""
+        return self.settings.collection
+
+    @cached_property
+    def path(self) -> Path | None:
+        """The folder of an embedded store, None for a server."""
+        if self.settings.url is not None:
+            return None
+        path = (self.settings.path or self.folder / "chroma").absolute()
+        # `active.json` has the path as a key, so ../shop must give the same path in every folder.
+        return path.resolve() if ".." in path.parts else path
+
+    @property
+    def store_key(self) -> str:
+        """The key of the store in ``active.json``."""
+        return self.settings.url or str(self.path)
+
+    @property
+    def store_name(self) -> str:
+        """The name of the store in messages."""
+        url = self.settings.url
+        return f"the Chroma server at {urlsplit(url).netloc}" if url else str(self.path)
+
+    def is_empty(self) -> bool:
+        """Return True if a local folder has no store yet; always False for a server."""
+        return self.path is not None and not (self.path / "chroma.sqlite3").exists()
+
+    def open(self, min_timeout: float = 0) -> Client:
+        """Return a client of the store; close it with `close_client`."""
+        timeout = max(self.settings.timeout, min_timeout)
+        return open_client(self.path, self.settings.url, self.settings.auth_token, timeout)
 
     def active(self) -> Active | None:
         """Return the active build, None before the first one.
@@ -66,18 +109,13 @@ class Catalogue:
         Raises:
             ApiError: The file cannot be read.
         """
-        try:
-            entry: Any = self._read().get("stores", {}).get(self.address.key, {}).get(self.name)
-            return None if entry is None else Active(**entry)
-        except (AttributeError, TypeError):
-            raise self._damaged_error() from None
+        return self._read().stores.get(self.store_key, {}).get(self.name)
 
     def activate(self, active: Active) -> None:
         """Make a build active."""
-        content = self._read()
-        stores = content.setdefault("stores", {})
-        stores.setdefault(self.address.key, {})[self.name] = asdict(active)
-        self._write(content)
+        state = self._read()
+        state.stores.setdefault(self.store_key, {})[self.name] = active
+        self._write(state)
 
     def owner(self) -> str:
         """Return the id of this state folder, created at the first call.
@@ -85,46 +123,74 @@ class Catalogue:
         A server may have collections of several state folders. A build removes collections with the
         id of its own folder only.
         """
-        self.active()  # raises for a damaged file, which must not be overwritten
-        content = self._read()
-        if not content.get("owner"):
-            content["owner"] = secrets.token_hex(8)
-            self._write(content)
-        return str(content["owner"])
+        state = self._read()
+        if not state.owner:
+            state.owner = secrets.token_hex(8)
+            self._write(state)
+        return state.owner
+
+    def not_built(self) -> NotBuiltError:
+        """Return the error for products that are not built."""
+        return NotBuiltError(
+            f"The products '{self.name}' are not built in {self.store_name}. Run `standards-mcp "
+            "products build FILE`, or set path, url or collection in [plugins.products]."
+        )
+
+    @contextmanager
+    def translated_errors(self) -> Generator[None]:
+        """Translate Chroma's exceptions into errors for callers.
+
+        Raises:
+            NotBuiltError: The collection does not exist.
+            ApiError: The store fails in another way.
+        """
+        try:
+            yield
+        except (ToolError, ServiceError):
+            raise
+        except Exception as error:  # noqa: BLE001  - Chroma also raises plain exceptions
+            kind = type(error).__name__
+            if kind == "NotFoundError":
+                raise self.not_built() from None
+            if "dimension" in str(error):
+                raise ApiError(
+                    f"The products in {self.store_name} have vectors of another model. Set "
+                    "[plugins.products] model, or run `standards-mcp products build FILE`."
+                ) from None
+            remedy = (
+                "Check the folder and the free space, or run `standards-mcp products build FILE`."
+            )
+            if self.settings.url:
+                remedy = "Check that it runs, and [plugins.products] url and auth_token."
+            raise ApiError(
+                f"The products in {self.store_name} cannot be reached or read ({kind}). {remedy}"
+            ) from None
 
     @property
     def _file(self) -> Path:
         return self.folder / "active.json"
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> _State:
         try:
-            content = json.loads(self._file.read_bytes())
+            return _State.model_validate_json(self._file.read_bytes())
         except FileNotFoundError:
-            return {}
+            return _State()
         except (OSError, ValueError):
-            raise self._damaged_error() from None
-        return cast("dict[str, Any]", content)
+            raise ApiError(
+                f"{self._file} cannot be read. Remove it, and run `standards-mcp products build "
+                "FILE`."
+            ) from None
 
-    def _write(self, content: Mapping[str, Any]) -> None:
+    def _write(self, state: _State) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             # One step. Chroma would need two, a new name and a deletion.
             with replacing(self._file) as file:
-                json.dump(content, file, indent=2)
+                file.write(state.model_dump_json(indent=2))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise ApiError(f"cannot write {self._file}: {error.strerror or error}") from error
-
-    def _damaged_error(self) -> ApiError:
-        return ApiError(
-            f"{self._file} cannot be read. Remove it, and run `standards-mcp products build FILE`."
-        )
-
-
-def catalogue_of(settings: ProductsSettings, state_dir: Path) -> Catalogue:
-    """Return the configured products."""
-    return Catalogue(store_address(settings, state_dir), state_dir, settings.collection)
 
 
 T = TypeVar("T")
@@ -141,7 +207,7 @@ class Store:
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue, self.address, self._name = catalogue, catalogue.address, catalogue.name
+        self._catalogue = catalogue
         self._condition = threading.Condition()
         self._users = 0
         self._is_closed = False
@@ -164,10 +230,7 @@ class Store:
             # Reading the file takes 0.1 ms.
             active = self._catalogue.active()
             try:
-                with (
-                    self._borrow(model) as collection,
-                    translated_errors(self.address, self._name),
-                ):
+                with self._borrow(model) as collection, self._catalogue.translated_errors():
                     answer = question(collection)
             except ApiError as error:
                 # A build may have removed or replaced the collection meanwhile.
@@ -183,8 +246,8 @@ class Store:
                 self._collection = None
             time.sleep(_PAUSE_SECONDS)
         raise ApiError(
-            f"Builds have replaced the products '{self._name}' again and again. Try again when "
-            "they have ended."
+            f"Builds have replaced the products '{self._catalogue.name}' again and again. Try "
+            "again when they have ended."
         )
 
     def close(self) -> None:
@@ -221,19 +284,21 @@ class Store:
                 self._active = active
         if self._active is not None and model not in (None, self._active.model):
             raise ApiError(
-                f"The products '{self._name}' have vectors of {self._active.model}, and "
+                f"The products '{self._catalogue.name}' have vectors of {self._active.model}, and "
                 f"[plugins.products] model is {model}. Run `standards-mcp products build FILE`, or "
                 "set model."
             )
         if self._collection is None:
-            self._collection = self._open(self._active.collection if self._active else self._name)
+            self._collection = self._open(
+                self._active.collection if self._active else self._catalogue.name
+            )
         return self._collection
 
     def _open(self, name: str) -> Collection:
-        if self.address.is_empty():
-            raise NotBuiltError(self._name, self.address)
-        with translated_errors(self.address, self._name):
-            self._client = self._client or self.address.open()
+        if self._catalogue.is_empty():
+            raise self._catalogue.not_built()
+        with self._catalogue.translated_errors():
+            self._client = self._client or self._catalogue.open()
             if self._is_closed:  # while the client was opened
                 self._close()
             self._check_open()
@@ -242,11 +307,11 @@ class Store:
     def _check_open(self) -> None:
         if self._is_closed:
             raise ApiError(
-                f"The connection to {self.address.display_name} is closed. Restart the server."
+                f"The connection to {self._catalogue.store_name} is closed. Restart the server."
             )
 
     def _close(self) -> None:
         client, self._client, self._collection = self._client, None, None
         if client is not None:
-            with translated_errors(self.address, self._name):
-                self.address.close(client)
+            with self._catalogue.translated_errors():
+                close_client(client)

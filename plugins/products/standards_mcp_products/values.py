@@ -7,13 +7,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
-_NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
 _DECIMAL_SIGNS: Final = (".", ",")
 _AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 """A number such as 1.299: a price with a fraction of a cent, or thousands."""
@@ -52,7 +50,8 @@ _RATING: Final = re.compile(
     re.IGNORECASE,
 )
 _OUNCES: Final = re.compile(
-    r"(?:(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)|[\d\u00bc-\u00be\u2150-\u218b])"
+    r"(?:(?<![0-9.,])((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
+    r"|[\d\u00bc-\u00be\u2150-\u218b])"
     r"[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
     re.IGNORECASE,
 )
@@ -74,17 +73,12 @@ _MAX_RATING: Final = 5
 
 def text(value: object) -> str | None:
     """Return a text with single spaces, None for a missing one."""
-    if isinstance(value, bool) or value is None:
-        return None
     value = _without_decimal(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        value = int(value) if value.is_integer() else value
     if isinstance(value, list):
-        parts = [part for part in map(text, cast("list[object]", value)) if part]
-        return " ".join(parts) or None
-    if not isinstance(value, str | int | float):
+        return text(" ".join(filter(None, map(text, cast("list[object]", value)))))
+    if isinstance(value, float) and math.isfinite(value):
+        value = int(value) if value.is_integer() else str(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
     joined = " ".join(_CONTROLS.sub(" ", whole).split())
@@ -102,17 +96,11 @@ def is_missing(value: object) -> bool:
     return not isinstance(value, bool) and text(value) is None
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """The number format of a file, which decides prices such as ``1.299`` and ``1,299``.
+Notation: TypeAlias = tuple[str, str]
+"""The decimal sign and the thousands separator of a file, each empty if unknown.
 
-    Attributes:
-        decimal: The decimal sign, empty if unknown.
-        thousands: The thousands separator, empty if unknown.
-    """
-
-    decimal: str = ""
-    thousands: str = ","
+They decide prices such as ``1.299`` and ``1,299``.
+"""
 
 
 def detect_notation(cells: Iterable[object], delimiter: str) -> Notation:
@@ -125,13 +113,13 @@ def detect_notation(cells: Iterable[object], delimiter: str) -> Notation:
     signs = Counter(_decimal_sign(_price_digits(cell)) for cell in texts if cell)
     point, comma = (signs[sign] for sign in _DECIMAL_SIGNS)
     if not point and not comma:
-        return Notation(thousands="." if delimiter == ";" else ",")
+        return "", "." if delimiter == ";" else ","
     if max(point, comma) < _MIN_AGREEMENT * (point + comma):
-        return Notation(thousands="")
-    return Notation(".", ",") if point > comma else Notation(",", ".")
+        return "", ""
+    return (".", ",") if point > comma else (",", ".")
 
 
-def price(value: object, notation: Notation = Notation()) -> float | None:
+def price(value: object, notation: Notation = ("", ",")) -> float | None:
     """Parse a price, or the low end of a range of prices. Return None for zero and below.
 
     Return None, too, for a number with words other than `_PRICE_WORDS`, and for an ambiguous
@@ -149,7 +137,7 @@ def rating(value: object) -> float | None:
     """Parse a rating from 0 to 5, such as ``4.5``, ``4,5`` or ``4.5 out of 5``."""
     if (number := _finite_number(value)) is None and (cell := text(value)) is not None:
         match = _RATING.fullmatch(cell)
-        number = _parse_number(match.group(1).replace(",", ".")) if match else None
+        number = float(match[1].replace(",", ".")) if match else None
     return number if number is not None and 0 <= number <= _MAX_RATING else None
 
 
@@ -161,7 +149,7 @@ def ounces(texts: Sequence[str | None]) -> float | None:
     for cell in texts:
         if cell and (match := _OUNCES.search(cell)):
             is_part = match[1] is None or _PART_BEFORE.search(cell[: match.start()])
-            return None if is_part else _parse_number(match[1]) or None
+            return None if is_part else float(match[1].replace(",", "")) or None
     return None
 
 
@@ -199,12 +187,13 @@ def _parse_amount(digits: str, notation: Notation) -> float | None:
     decimal = _decimal_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
         # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
-        decimal = notation.decimal if notation.decimal in digits else ""
-        digits = digits.replace(notation.thousands, "") if not decimal else digits
+        decimal, thousands = notation
+        if decimal not in digits or not decimal:
+            decimal, digits = "", digits.replace(thousands, "")
     if decimal:
         thousands = "," if decimal == "." else "."
-        return _parse_number(digits.replace(thousands, "").replace(decimal, "."))
-    return _parse_number(digits) if digits.isdigit() else None
+        return float(digits.replace(thousands, "").replace(decimal, "."))
+    return float(digits) if digits.isdigit() else None
 
 
 def _without_decimal(value: object) -> object:
@@ -222,10 +211,3 @@ def _finite_number(value: object) -> float | None:
         return float(value) if math.isfinite(value) else None
     except OverflowError:
         return None
-
-
-def _parse_number(digits: str) -> float | None:
-    if not digits or not _NUMBER.fullmatch(digits):
-        return None
-    number = float(digits.replace(",", ""))
-    return number if math.isfinite(number) else None

@@ -19,7 +19,7 @@ from standards_mcp_products.building import Options, build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import catalogue_of
+from standards_mcp_products.store import Catalogue
 
 _ALL = Options()
 OpenProducts = Callable[..., AbstractAsyncContextManager[Client]]
@@ -121,7 +121,7 @@ def build_apart(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
     def build_rows(*rows: Mapping[str, Any], mapping: Mapping[str, list[str]] = {}) -> Path:
         folder = tmp_path_factory.mktemp("built")
         file = write_rows(folder / "products.jsonl", rows)
-        catalogue = catalogue_of(ProductsSettings(), folder / "state" / "plugins" / "products")
+        catalogue = Catalogue(ProductsSettings(), folder / "state" / "plugins" / "products")
         build(catalogue, file, mapping, open_encoder("minilm"))
         return folder / "state"
 
@@ -157,7 +157,7 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
         made_by: Any = encoder,
         **settings: Any,
     ) -> Any:
-        catalogue = catalogue_of(ProductsSettings(**settings), state)
+        catalogue = Catalogue(ProductsSettings(**settings), state)
         return build(
             catalogue, file or write(*rows, name=name), read_mapping(mapping), made_by, options
         )

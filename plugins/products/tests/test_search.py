@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from support.marks import untrusted_tools
 from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
-from standards_mcp_products.chroma import StoreAddress
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Active, Catalogue, Store, catalogue_of
+from standards_mcp_products.store import Active, Catalogue, Store
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -199,18 +197,16 @@ def test_what_a_build_replaced_during_the_question_is_asked_again(
             return []  # as Chroma does for filters
         return list(collection.get()["ids"])
 
-    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
+    with closing(Store(Catalogue(ProductsSettings(), state))) as store:
         assert store.ask(ask_slowly) == ["soap"]
     assert len(asked) == 2
 
 
 def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
-    lamp: Row, soap: Row, make: Build, state: Path, monkeypatch: pytest.MonkeyPatch
+    lamp: Row, soap: Row, make: Build, state: Path
 ):
     make(lamp)
-    catalogue = catalogue_of(ProductsSettings(), state)
     opened, overtaking = list[Any](), list[Callable[[], Any]]()
-    open_store = StoreAddress.open
 
     class Overtaken(Catalogue):
         def active(self) -> Active | None:
@@ -218,6 +214,10 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
             if overtaking:
                 overtaking.pop()()
             return found
+
+        def open(self, min_timeout: float = 0) -> Any:
+            opened.append(self)
+            return super().open(min_timeout)
 
     def ids_of(collection: Any) -> list[str]:
         return list(collection.get()["ids"])
@@ -227,13 +227,7 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
         opened.clear()
         assert store.ask(ids_of) == ["soap"]
 
-    def count(address: StoreAddress) -> Any:
-        opened.append(address)
-        return open_store(address)
-
-    overtaken = Overtaken(catalogue.address, state, catalogue.name)
-    with closing(Store(overtaken)) as store:
-        monkeypatch.setattr(StoreAddress, "open", count)
+    with closing(Store(Overtaken(ProductsSettings(), state))) as store:
         overtaking.append(overtake)
         assert store.ask(ids_of) == ["soap"]
     assert len(opened) == 1, "by the search that was quicker"
@@ -241,12 +235,12 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
 
 def test_products_that_are_always_replaced_are_told(lamp: Row, make: Build, state: Path):
     make(lamp)
-    catalogue = catalogue_of(ProductsSettings(), state)
+    catalogue = Catalogue(ProductsSettings(), state)
 
     def ask(_: Any) -> None:
         active = catalogue.active()
         assert active
-        catalogue.activate(replace(active, built=active.built + 1))
+        catalogue.activate(active.model_copy(update={"built": active.built + 1}))
 
     with (
         closing(Store(catalogue)) as store,

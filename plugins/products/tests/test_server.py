@@ -20,7 +20,8 @@ from support.http import free_port
 from support.waiting import WAIT, wait_until
 
 from standards_mcp import ApiError
-from standards_mcp_products.chroma import StoreAddress
+from standards_mcp_products import store as store_module
+from standards_mcp_products.settings import ProductsSettings
 from standards_mcp_products.store import Catalogue, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -138,19 +139,19 @@ async def test_a_server_that_is_silent_has_few_threads_and_is_left_at_once(
         wait_until(lambda: not asking(), "threads ask after the end")
 
 
-def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
-    class Slow(StoreAddress):
-        def open(self) -> Any:
+def test_a_store_that_is_closed_while_it_is_opened_stays_closed(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+):
+    class Slow(Catalogue):
+        def open(self, min_timeout: float = 0) -> Any:
+            assert min_timeout == 0
             opening.set()
             assert closing.wait(WAIT)
             return "a client"
 
-        def close(self, client: Any) -> None:
-            closed.append(client)
-
     opening, closing, closed = threading.Event(), threading.Event(), list[Any]()
-    address = Slow(url="http://127.0.0.1:9")
-    store = Store(Catalogue(address, state, "x"))
+    monkeypatch.setattr(store_module, "close_client", closed.append)
+    store = Store(Slow(ProductsSettings.model_validate({"url": "http://127.0.0.1:9"}), state))
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(store.ask, lambda all_: all_.count()) for _ in range(2)]
         assert opening.wait(WAIT)

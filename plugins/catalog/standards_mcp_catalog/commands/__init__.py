@@ -12,13 +12,13 @@ import click
 
 from standards_mcp import ServiceError
 from standards_mcp.commands import (
+    Report,
     counted,
     divert_stdout,
     examples,
-    json_option,
-    print_json,
-    print_table,
     print_text,
+    reports,
+    table,
 )
 from standards_mcp_catalog.backends import backends
 from standards_mcp_catalog.base import Catalog, CatalogStats
@@ -51,22 +51,17 @@ def data_commands(workplace: Workplace) -> click.Group:
 
 
 @data.command(epilog=examples("data status", "data status --json"))
-@json_option
-@click.pass_context
-def status(ctx: click.Context, *, as_json: bool) -> None:
+@click.pass_obj
+@reports
+def status(workplace: Workplace) -> Report:
     """Show the size, the place and the state of the catalog.
 
     If the catalog is in Pinecone, the embedded index is shown, too. Exit code 1 if Pinecone does
     not answer.
     """
     with divert_stdout():
-        facts = anyio.run(_status, ctx.ensure_object(Workplace))
-    if as_json:
-        print_json(facts)
-    else:
-        print_table(_table_rows(facts))
-    if "error" in facts:
-        ctx.exit(1)
+        facts = anyio.run(_status, workplace)
+    return Report(facts, lambda: table(_table_rows(facts)), int("error" in facts))
 
 
 async def _status(workplace: Workplace) -> dict[str, Any]:
@@ -78,8 +73,8 @@ async def _status(workplace: Workplace) -> dict[str, Any]:
         if isinstance(catalog, LocalCatalog):
             await catalog.facets()  # fills a new catalog
         stats = await catalog.stats()
-        stats = replace(stats, details={"reason": settings.choice[1], **stats.details})
-        facts = _facts(stats, await _search_state(catalog))
+        details = {"search": await _search_state(catalog), "reason": settings.choice[1]}
+        facts = _facts(replace(stats, details=details | dict(stats.details)))
     except CatalogUnavailableError as error:
         backend, reason = settings.choice
         if backend == "local":
@@ -90,18 +85,17 @@ async def _status(workplace: Workplace) -> dict[str, Any]:
         await catalog.aclose()
     if facts["backend"] == "pinecone":
         embedded = _facts(await workplace.embedded.stats())
+        del embedded["backend"]
         facts["embedded_index"] = {
-            name: value
-            for name, value in embedded.items()
-            if name != "backend" and not isinstance(value, Mapping)
+            name: value for name, value in embedded.items() if not isinstance(value, Mapping)
         }
     return facts
 
 
-def _facts(stats: CatalogStats, search: str = "") -> dict[str, Any]:
+def _facts(stats: CatalogStats) -> dict[str, Any]:
     facts = {each.name: getattr(stats, each.name) for each in fields(stats)}
     details = facts.pop("details")
-    return facts | ({"search": search} if search else {}) | dict(details)
+    return {**facts, **details}
 
 
 async def _search_state(catalog: Catalog) -> str:

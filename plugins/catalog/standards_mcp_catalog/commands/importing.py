@@ -90,17 +90,24 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
         StrictImportError,
         import_sources,
     )
+    from standards_mcp_catalog.importing.selection import Selection
+    from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
 
     options = _Options(**values)
     if not all(map(clean, options.jurisdiction)):
         raise click.UsageError("--jurisdiction: the name is empty")
+    wanted = () if options.new_name else options.jurisdiction
+    try:
+        selection = Selection(jurisdictions=wanted, subjects=options.subject, grades=options.grade)
+    except UnknownGradeError as error:
+        raise click.UsageError(f"--grade: {error}") from None
     import_options = ImportOptions(
-        selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
+        selection=selection, replace=options.replace, dry_run=options.dry_run,
         strict=options.strict, jurisdiction=options.new_name,
     )  # fmt: skip
     store, errors = workplace.embedded.store, list[str]()
     with divert_stdout(), ProgressLine() as progress:
-        documents = _documents(options, import_options.selection, workplace, progress)
+        documents = _documents(options, selection, workplace, progress)
         try:
             report = import_sources(
                 store, documents, import_options, on_read=progress.read, progress=progress
@@ -133,20 +140,6 @@ class _Options:
         return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
 
 
-def _selection(options: _Options) -> Selection:
-    from standards_mcp_catalog.importing.selection import Selection
-    from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
-
-    try:
-        return Selection(
-            jurisdictions=() if options.new_name else options.jurisdiction,
-            subjects=options.subject,
-            grades=options.grade,
-        )
-    except UnknownGradeError as error:
-        raise click.UsageError(f"--grade: {error}") from None
-
-
 def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Iterable[Item]]:
@@ -177,13 +170,8 @@ def _from_api(
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 
-    from standards_mcp_catalog.importing.services import (
-        CSP_URL,
-        case_documents,
-        csp_documents,
-        csp_web,
-    )
-    from standards_mcp_catalog.importing.web import Cache
+    from standards_mcp_catalog.importing import services
+    from standards_mcp_catalog.importing.web import Cache, Web
 
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
     cache = Cache(folder, days=0 if options.refresh else 7)
@@ -191,11 +179,15 @@ def _from_api(
         # A new name is missing in *selection*, but still selects the frameworks to download.
         selection = replace(selection, jurisdictions=options.jurisdiction)
         for base_url in options.sources:
-            yield from case_documents(base_url, selection, cache=cache, on_package=progress.fetched)
+            web = Web(cache=cache)
+            yield from services.case_documents(
+                base_url, selection, web=web, progress=progress.fetched
+            )
         return
     secret = workplace.settings.csp.api_key
     key = options.api_key.strip() or (secret.get_secret_value() if secret else "")
-    for base_url in options.sources or (CSP_URL,):
-        yield from csp_documents(
-            selection, base_url=base_url, web=csp_web(key), cache=cache, on_set=progress.fetched
+    for base_url in options.sources or (services.CSP_URL,):
+        web = services.csp_web(key, cache)
+        yield from services.csp_documents(
+            selection, base_url=base_url, web=web, progress=progress.fetched
         )

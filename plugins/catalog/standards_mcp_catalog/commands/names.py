@@ -54,28 +54,18 @@ def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]
 def sets_of_exact_jurisdiction(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     """Return the sets of exactly one jurisdiction, for changes that cannot be undone.
 
-    Match the id, the full title (case-insensitive), or an alias of the place.
+    Match the id or the title, or else the title in any case or an alias of the place.
 
     Raises:
         JurisdictionNameError: The jurisdiction is unknown; the message suggests similar ones.
         click.UsageError: Several loaded jurisdiction titles match, none of them exactly.
     """
-    from standards_mcp_catalog.vocabulary.names import (
-        folded,
-        jurisdiction_key,
-        unknown_jurisdiction_error,
-    )
+    from standards_mcp_catalog.vocabulary.names import jurisdiction_key, unknown_jurisdiction_error
 
-    spelling = folded(jurisdiction) or jurisdiction
-    found = (
-        [each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}]
-        or [each for each in sets if folded(each.jurisdiction_title) == spelling]
-        or [
-            each
-            for each in sets
-            if jurisdiction_key(each.jurisdiction_title) == jurisdiction_key(jurisdiction)
-        ]
-    )
+    key = jurisdiction_key(jurisdiction)
+    found = [
+        each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}
+    ] or [each for each in sets if jurisdiction_key(each.jurisdiction_title) == key]
     titles = sorted({each.jurisdiction_title for each in found or sets})
     if not found:
         raise unknown_jurisdiction_error(jurisdiction, titles)
@@ -177,10 +167,7 @@ def find_set(name: str, sets: Sequence[StandardSet]) -> StandardSet:
 
 
 def _format_sets(sets: Sequence[StandardSet]) -> str:
-    lines = [
-        f"  {each.id}  {each.title} ({each.jurisdiction_title}, {each.subject})"
-        for each in sets[:_MOST_SHOWN]
-    ]
+    lines = [f"  {each.id}  {each.description}" for each in sets[:_MOST_SHOWN]]
     more = [f"  and {len(sets) - _MOST_SHOWN} more"] if len(sets) > _MOST_SHOWN else []
     return "\n".join(map(printable, [*lines, *more]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -23,6 +23,11 @@ from .workplace import ProgressLine, Workplace, loaded_sets_and_crosswalks
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report as Counts
     from standards_mcp_catalog.local.store import LocalStore
+
+
+_RESTORE_HINT: Final = (
+    "To get this back, import its source or an export with `standards-mcp data import`."
+)
 
 
 class _Removal(NamedTuple):
@@ -70,18 +75,14 @@ def remove(workplace: Workplace, /, *, dry_run: bool, yes: bool, **chosen: Any) 
         store = workplace.embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
-        if not (dry_run or yes) and _has_effect(report):
+        if not (dry_run or yes) and report.has_effect:
             ask(f"{_summary(report)} {removal.copy_hint}")
         if not dry_run:
             report = removal.run(dry_run=False)
     names = ("deleted", "left", "relations", "dry_run")
     hint = removal.copy_hint if dry_run else removal.restore_hint
-    text = f"{_summary(report)} {hint}" if _has_effect(report) else _summary(report)
+    text = f"{_summary(report)} {hint}" if report.has_effect else _summary(report)
     return Report({name: getattr(report, name) for name in names}, lambda: text)
-
-
-def _has_effect(report: Counts) -> bool:
-    return bool(report.deleted or report.left or report.relations)
 
 
 def _summary(report: Counts) -> str:
@@ -125,18 +126,12 @@ def _removal(
                 f"{standard_set!r} is a set, and also the crosswalk with the id {crosswalk_id}; "
                 "add --crosswalk for the crosswalk, or --jurisdiction for the set"
             )
-        return _Removal(
-            partial(remove_crosswalk, store, crosswalk_id),
-            _copy_hint("data export --output FILE"),
-            _restore_hint("file"),
-        )
+        hint = _copy_hint("data export --output FILE")
+        return _Removal(partial(remove_crosswalk, store, crosswalk_id), hint, _RESTORE_HINT)
     ids = ids_of_set_or_jurisdiction(store, standard_set, jurisdiction)
     chosen = ["--set", ids[0]] if standard_set else ["--jurisdiction", jurisdiction or ""]
-    return _Removal(
-        partial(remove_sets, store, ids, progress),
-        _copy_hint(f"data export {shlex.join(chosen)} --output FILE"),
-        _restore_hint("source"),
-    )
+    hint = _copy_hint(f"data export {shlex.join(chosen)} --output FILE")
+    return _Removal(partial(remove_sets, store, ids, progress), hint, _RESTORE_HINT)
 
 
 def _copy_hint(command: str) -> str:
@@ -144,7 +139,3 @@ def _copy_hint(command: str) -> str:
         f"To keep a copy, run `standards-mcp {command}` first; `standards-mcp data import FILE` "
         "brings it back."
     )
-
-
-def _restore_hint(origin: str) -> str:
-    return f"To get this back, import its {origin} or an export with `standards-mcp data import`."

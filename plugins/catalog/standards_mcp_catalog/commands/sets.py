@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -12,12 +13,9 @@ from standards_mcp.commands import (
     counted,
     divert_stdout,
     examples,
-    json_option,
     offer,
-    print_json,
-    print_table,
-    print_text,
     reports,
+    table,
 )
 from standards_mcp.files import full_disk, replacing
 
@@ -33,31 +31,36 @@ from .workplace import ProgressLine, Workplace, loaded_sets
 
 @click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
 @jurisdiction_option
-@json_option
 @click.pass_obj
-def sets(workplace: Workplace, *, jurisdiction: str | None, as_json: bool) -> None:
+@reports
+def sets(workplace: Workplace, *, jurisdiction: str | None) -> Report:
     """List the standard sets that are loaded."""
     with divert_stdout():
         found = workplace.embedded.store.sets()
         if jurisdiction:
             found = sets_of(jurisdiction, found)
-    if as_json:
-        print_json([each.to_dict() for each in found])
-    elif not found:
-        print_text(
-            "No standards are loaded; see `standards-mcp data import --help`. "
-            "`standards-mcp data import starter` brings the starter set back."
-        )
-    else:
-        for each in found:
-            title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
-            print_table([(f"{each.records:>7,}", title), ("", each.id)])
+    rows = [(each.records, each.description, each.id) for each in found]
+    nothing = (
+        "No standards are loaded; see `standards-mcp data import --help`. "
+        "`standards-mcp data import starter` brings the starter set back."
+    )
+    return Report([each.to_dict() for each in found], lambda: _listing(rows) or nothing)
+
+
+def _listing(rows: Iterable[tuple[int, str, str]]) -> str:
+    """Return a table of numbers and titles, with an id that differs from its title below it."""
+    return table(
+        cells
+        for count, title, id_ in rows
+        for cells in ((f"{count:>7,}", title), ("", id_))
+        if cells != ("", title)
+    )
 
 
 @click.command(epilog=examples("data crosswalks", "data crosswalks --json"))
-@json_option
 @click.pass_obj
-def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
+@reports
+def crosswalks(workplace: Workplace) -> Report:
     """List the crosswalks that are loaded, each with its number of relations.
 
     `data remove` removes one, by its id or title. Relations that standards state themselves belong
@@ -65,17 +68,10 @@ def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
     """
     with divert_stdout():
         found = workplace.embedded.store.database.relations.crosswalks()
-    if as_json:
-        print_json(
-            [{"id": each.id, "title": each.title, "relations": count} for each, count in found]
-        )
-    elif not found:
-        print_text("No crosswalks are loaded; `standards-mcp data import FILE` reads a table.")
-    else:
-        for each, count in found:
-            print_table([(f"{count:>7,}", each.title)])
-            if each.id != each.title:
-                print_table([(" " * 7, each.id)])
+    rows = [(count, each.title, each.id) for each, count in found]
+    nothing = "No crosswalks are loaded; `standards-mcp data import FILE` reads a table."
+    facts = [{**each._asdict(), "relations": count} for each, count in found]
+    return Report(facts, lambda: _listing(rows) or nothing)
 
 
 @click.command(
@@ -106,8 +102,7 @@ def rename(
     *set_names, last = names or ("",)
     if len(set_names) > 1 or not (set_names or (names and jurisdiction)):
         raise click.UsageError("give SET and NEW, or --jurisdiction OLD and NEW")
-    new = " ".join(clean(last).split())
-    if not new:
+    if not (new := clean(last)):
         raise click.UsageError("the new name is empty")
     set_name = set_names[0] if set_names else ""
     with divert_stdout(), ProgressLine() as progress:
@@ -118,13 +113,13 @@ def rename(
         joined = 0 if set_name else other_titles.count(fields["jurisdiction_title"])
         changed = rename_sets(store, ids, fields, progress, dry_run=dry_run)
     name = new if set_name else fields["jurisdiction_title"]
-    data = {"changed": changed, "sets": len(ids), "joined": joined}
     verb = "Would rename" if dry_run else "Renamed"
     prefix = "" if set_name else "the jurisdiction of "
     records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
     merged = f", which has {counted(joined, 'other set')}" if joined else ""
     text = f"{verb} {prefix}{counted(len(ids), 'set')} to {name!r}{merged}; {records}."
-    return Report({**data, "name": name, "dry_run": dry_run}, lambda: text)
+    facts = {"changed": changed, "sets": len(ids), "joined": joined, "name": name}
+    return Report({**facts, "dry_run": dry_run}, lambda: text)
 
 
 @click.command(

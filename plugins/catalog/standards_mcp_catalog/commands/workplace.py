@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -51,7 +51,7 @@ class Workplace:
 def loaded_sets(workplace: Workplace) -> Iterator[tuple[str, str]]:
     """Yield the id and a description of each loaded standard set."""
     for each in workplace.embedded.store.sets():
-        yield each.id, f"{each.title} ({each.jurisdiction_title}, {each.subject})"
+        yield each.id, each.description
 
 
 def loaded_sets_and_crosswalks(workplace: Workplace) -> Iterator[tuple[str, str]]:
@@ -68,31 +68,22 @@ def loaded_jurisdictions(workplace: Workplace) -> Iterator[tuple[str, str]]:
         yield title, counted(count, "set")
 
 
-class ProgressLine:
-    """The progress of a command, shown on one line of stderr.
+class ProgressLine(ExitStack):
+    """The progress of a command, shown on one line of stderr until the block ends.
 
     Without a terminal, a new line is printed every ten seconds. A call shows the progress of
     embedding, see `standards_mcp_catalog.base.Progress`.
     """
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._shown_at = self._began
+        super().__init__()
+        self._began = self._shown_at = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
-        self._of_total = ""
-        self._state = "Working"
-        self._width = 0
-        self._periodic_lines = ExitStack()
-
-    def __enter__(self) -> Self:
+        self._of_total, self._state, self._width = "", "Working", 0
         if not self._is_terminal:
-            self._periodic_lines.enter_context(
-                progress_lines(lambda: self._state, lambda line: print_text(line, err=True))
-            )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            write = partial(print_text, err=True)
+            self.enter_context(progress_lines(lambda: self._state, write))
+        self.callback(self._clear)
 
     def show(self, state: str) -> None:
         """Show *state* at once, or with the next line if it comes too soon after the last."""
@@ -115,9 +106,6 @@ class ProgressLine:
         """Show the number of embedded texts."""
         self.show(f"Embedding: {done:,} of {total:,}")
 
-    def close(self) -> None:
-        """Remove the line."""
-        self._periodic_lines.close()
+    def _clear(self) -> None:
         if self._width:
             click.echo("\r" + " " * self._width + "\r", err=True, nl=False)
-            self._width = 0

@@ -83,8 +83,7 @@ class _Allowance:
 
     def __init__(self, size: int, largest: int) -> None:
         self._limit = min(largest, max(MOST_EXPANSION * size, _ALWAYS_ALLOWED))
-        self._used = 0
-        self.size = size
+        self._used, self.size = 0, size
 
     def take(self, count: int) -> None:
         self._used += count
@@ -215,8 +214,7 @@ def _read_file(path: Path, largest: int) -> Found:
 
 
 def _read_source(name: str, stream: IO[bytes], largest: int) -> Found:
-    size = os.fstat(stream.fileno()).st_size
-    yield from _open(name, stream, _Allowance(size, largest), 0)
+    return _open(name, stream, _Allowance(os.fstat(stream.fileno()).st_size, largest), 0)
 
 
 def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int) -> Found:

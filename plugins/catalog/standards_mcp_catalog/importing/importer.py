@@ -8,7 +8,6 @@ repeat it is cheap: `web` caches downloads, and the store keeps embeddings.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -224,19 +223,18 @@ class _Import:
             if id_ in new_counts:
                 detail = f"{counted(count, 'relation')} before, {new_counts[id_]:,} now"
                 yield note("crosswalk replaced", title, detail=detail)
-        for crosswalk, count in relations.crosswalks_of(deleted):
+        for crosswalk, count in relations.crosswalks(deleted):
             if crosswalk.id not in new_counts:
                 detail = f"{count:,}, with their standards"
                 yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
 
     def write(self, names: GivenNames, progress: Progress | None) -> None:
         """Write the differences from the store in one transaction, or only count them."""
-        deleted_ids: list[str] = []
-        changes = self._changes(names, deleted_ids)
-        if self._options.dry_run:
-            deque(changes, maxlen=0)  # the iteration counts them
-            return
-        self._store.write(changes, deleted_ids, progress, self._staging.crosswalks(), names)
+        deleted_ids, crosswalks = list[str](), self._staging.crosswalks()
+        changes = self._changes(names, deleted_ids)  # the iteration counts them
+        self._store.write(
+            changes, deleted_ids, progress, crosswalks, names, dry_run=self._options.dry_run
+        )
 
     def _changes(self, names: GivenNames, deleted_ids: list[str]) -> Iterator[StandardRecord]:
         """Fill *deleted_ids*, then yield the records to write."""

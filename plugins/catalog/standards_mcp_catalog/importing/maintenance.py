@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from standards_mcp_catalog.base import Progress
 from standards_mcp_catalog.local.store import LocalStore
@@ -26,26 +25,50 @@ def remove_sets(
 
     The report's ``relations`` are the relations that crosswalks lose.
     """
-    report = Report(dry_run=dry_run)
-    deleted_ids: list[str] = []
+    return _remove(
+        store,
+        lambda: remove_from_sets(store.records(set_ids), set_ids),
+        progress,
+        dry_run=dry_run,
+    )
+
+
+def remove_starter(
+    store: LocalStore, progress: Progress | None = None, *, dry_run: bool = False
+) -> Report:
+    """Delete the standards of the starter set that have no official text yet.
+
+    Paraphrases that users imported under other ids stay.
+    """
+
+    def split() -> tuple[Sequence[StandardRecord], Sequence[str]]:
+        loaded = store.fetch([record.id for record in starter_records()])
+        return (), [each.id for each in loaded if each.text_status == "paraphrase"]
+
+    return _remove(store, split, progress, dry_run=dry_run)
+
+
+def _remove(
+    store: LocalStore,
+    split: Callable[[], tuple[Sequence[StandardRecord], Sequence[str]]],
+    progress: Progress | None,
+    *,
+    dry_run: bool,
+) -> Report:
+    """Remove records; *split* returns the records to change and the ids of those to delete."""
+    report, deleted_ids = Report(dry_run=dry_run), list[str]()
 
     def leaving() -> Iterator[StandardRecord]:
         # The store iterates under its lock, and reads `deleted_ids` afterwards.
-        left, deleted = remove_from_sets(store.records(set_ids), set_ids)
+        left, deleted = split()
         deleted_ids.extend(deleted)
         report.deleted, report.left = len(deleted), len(left)
-        report.relations = _count_relations(store, deleted)
+        lost = store.database.relations.crosswalks(deleted)
+        report.relations = sum(count for _, count in lost)
         yield from left
 
-    if dry_run:
-        deque(leaving(), maxlen=0)
-    else:
-        store.write(leaving(), deleted_ids, progress)
+    store.write(leaving(), deleted_ids, progress, dry_run=dry_run)
     return report
-
-
-def _count_relations(store: LocalStore, ids: Collection[str]) -> int:
-    return sum(count for _, count in store.database.relations.crosswalks_of(ids))
 
 
 def rename_sets(
@@ -77,27 +100,8 @@ def rename_sets(
                 count += 1
                 yield after
 
-    if dry_run:
-        deque(changed(), maxlen=0)
-    else:
-        store.write(changed(), (), progress, names=new_names)
+    store.write(changed(), (), progress, names=new_names, dry_run=dry_run)
     return count
-
-
-def remove_starter(
-    store: LocalStore, progress: Progress | None = None, *, dry_run: bool = False
-) -> Report:
-    """Delete the standards of the starter set that have no official text yet.
-
-    Paraphrases that users imported under other ids stay.
-    """
-    starter = [record.id for record in starter_records()]
-    deleted = [each.id for each in store.fetch(starter) if each.text_status == "paraphrase"]
-    relations = _count_relations(store, deleted)
-    report = Report(deleted=len(deleted), relations=relations, dry_run=dry_run)
-    if deleted and not dry_run:
-        store.write((), deleted, progress)
-    return report
 
 
 def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:

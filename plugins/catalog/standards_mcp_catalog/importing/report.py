@@ -180,10 +180,7 @@ class Report:
         ):
             if count:
                 yield f"{fact}: {count:,}."
-        yield from self._problem_lines()
-
-    def _problem_lines(self) -> Iterator[str]:
-        for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
-            for reason, count in counts.most_common():
+        for title, reasons in (("Skipped", self.skipped), ("Noted", self.notes)):
+            for reason, count in reasons.most_common():
                 yield f"{title}: {reason}, {counted(count, 'time')}"
         yield from map(str, self.problems)

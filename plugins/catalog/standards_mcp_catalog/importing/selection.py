@@ -117,18 +117,15 @@ def jurisdiction_names(
         set_ids: The sets to move; their present jurisdictions do not count.
     """
     title = proper_name(clean(name))
-    same = [
-        each
-        for each in store.sets()
-        if each.id not in set_ids
-        and (folded(each.jurisdiction_title) or each.jurisdiction_title) == (folded(title) or title)
-    ]
-    if same:
-        known = next((each for each in same if each.jurisdiction_title == title), same[0])
-        names = known.jurisdiction_id, known.jurisdiction_title
-    else:
-        names = re.sub(r"\W+", "-", title.casefold()).strip("-") or "unknown", title
-    return dict(zip(("jurisdiction_id", "jurisdiction_title"), names, strict=True))
+    id_ = re.sub(r"\W+", "-", title.casefold()).strip("-") or "unknown"
+    others = [each for each in store.sets() if each.id not in set_ids]
+    # The same spelling is the best match: of equal ones, `sorted` keeps the order.
+    for each in sorted(others, key=lambda each: each.jurisdiction_title != title):
+        own = each.jurisdiction_title
+        if (folded(own) or own) == (folded(title) or title):
+            id_, title = each.jurisdiction_id, own
+            break
+    return {"jurisdiction_id": id_, "jurisdiction_title": title}
 
 
 def settle_jurisdiction(

@@ -12,8 +12,7 @@ A CASE service (https://www.imsglobal.org/spec/case/v1p1, the REST binding) list
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -42,10 +41,10 @@ _PAGE: Final = 100
 _MOST_PAGES: Final = 1_000
 
 
-def csp_web(api_key: str = "") -> Web:
+def csp_web(api_key: str = "", cache: Cache | None = None) -> Web:
     """Return an HTTP client with the pace that CSP allows."""
     secret = {"Api-Key": api_key.strip()} if api_key.strip() else {}
-    return Web(secret_headers=secret, calls_a_minute=_CALLS_A_MINUTE)
+    return Web(secret_headers=secret, calls_a_minute=_CALLS_A_MINUTE, cache=cache)
 
 
 def csp_documents(
@@ -53,21 +52,17 @@ def csp_documents(
     *,
     base_url: str = CSP_URL,
     web: Web | None = None,
-    cache: Cache | None = None,
-    on_set: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Document | Problem]:
     """Yield one document for each standard set of CSP that is selected.
 
     Args:
-        cache: Holds earlier answers, which are not requested again.
-        on_set: Called with the number of sets read so far, and of all.
+        progress: Called with the number of sets read so far, and of all.
     """
-    web = web or csp_web()
-    base, get = base_url.rstrip("/"), partial(cache.get, fetch=web.get) if cache else web.get
-    problems: list[Problem] = []
+    web, base, problems = web or csp_web(), base_url.rstrip("/"), list[Problem]()
     titles = {
         each.text("id"): each.text("title")
-        for each in _objects(f"{base}/jurisdictions", get, problems)
+        for each in _objects(web, f"{base}/jurisdictions", problems)
         if each.text("id")
     }
     jurisdictions, addresses = list[str](), list[str]()
@@ -76,24 +71,22 @@ def csp_documents(
     except JurisdictionNameError as error:
         problems.append(lost("several jurisdictions", base, detail=str(error), records=0))
     for each in jurisdictions:
-        for fields in _objects(f"{base}/jurisdictions/{quote(each, safe='')}", get, problems):
+        for fields in _objects(web, f"{base}/jurisdictions/{quote(each, safe='')}", problems):
             ids = _set_ids(fields, selection)
             addresses += [f"{base}/standard_sets/{quote(id_, safe='')}" for id_ in ids]
     if not (addresses or problems):
         missing = "standard set" if jurisdictions else "jurisdiction"
         hint = "" if jurisdictions else selection.hint_on_similar(titles.values())
         detail = f"{selection.no_match}{hint}"
-        yield lost(f"no such {missing}", base, detail=detail, records=0)
+        problems.append(lost(f"no such {missing}", base, detail=detail, records=0))
     yield from problems
-    yield from _download_all(addresses, get, on_set)
+    yield from _download_all(web, addresses, progress)
 
 
-def _objects(
-    address: str, get: Callable[[str], bytes], problems: list[Problem]
-) -> Iterator[Fields]:
+def _objects(web: Web, address: str, problems: list[Problem]) -> Iterator[Fields]:
     """Yield the JSON objects of one answer: the elements of its array, or its only value."""
     try:
-        value = parse_json(get(address))
+        value = parse_json(web.get_cached(address))
     except SourceError as error:
         problems.append(lost("cannot be read", address, detail=str(error), records=0))
         return
@@ -117,8 +110,7 @@ def case_documents(
     selection: Selection,
     *,
     web: Web | None = None,
-    cache: Cache | None = None,
-    on_package: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Document | Problem]:
     """Yield one document for each framework of a CASE service that is selected.
 
@@ -126,21 +118,19 @@ def case_documents(
 
     Args:
         base_url: The address of the service, with or without ``/ims/case/v1p1``.
-        cache: Holds earlier packages; the list of frameworks is always requested.
-        on_package: Called with the number of packages read so far, and of all.
+        web: The HTTP client; the list of frameworks is always requested, without its cache.
+        progress: Called with the number of packages read so far, and of all.
     """
-    web = web or Web()
-    problems: list[Problem] = []
+    web, problems = web or Web(), list[Problem]()
     base, listed = _find_frameworks(base_url.rstrip("/"), web, problems)
     ids = [identifier(each) for each in listed if _is_selected(each, selection)]
     if not (ids or problems):
         creators = listed_names(sorted({each.text("creator") for each in listed}))
         detail = f"{selection.no_match}; the creators here are {creators}"
-        yield lost("no such framework", base, detail=detail, records=0)
+        problems.append(lost("no such framework", base, detail=detail, records=0))
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
-    get = partial(cache.get, fetch=web.get) if cache else web.get
-    yield from _download_all(addresses, get, on_package)
+    yield from _download_all(web, addresses, progress)
 
 
 def _find_frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
@@ -188,12 +178,12 @@ def _is_selected(document: Fields, selection: Selection) -> bool:
 
 
 def _download_all(
-    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
+    web: Web, addresses: Sequence[str], progress: Progress | None
 ) -> Iterator[Document | Problem]:
     """Yield the document at each address, and a problem for each that cannot be read."""
     for number, address in enumerate(addresses, 1):
         try:
-            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
+            yield Document(address, io.BufferedReader(io.BytesIO(web.get_cached(address))))
         except SourceError as error:
             yield lost("cannot be read", address, detail=str(error), records=0)
         if progress is not None:

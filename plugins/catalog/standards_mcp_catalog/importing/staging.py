@@ -43,10 +43,8 @@ CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
     has_links INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, set_id)
 );
-CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
-CREATE TABLE statements (
-    number INTEGER PRIMARY KEY, by_identifier INTEGER NOT NULL, body TEXT NOT NULL
-);
+CREATE TABLE incomplete (document INTEGER);
+CREATE TABLE statements (number INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL, adds INTEGER NOT NULL);
 CREATE TABLE links (
     crosswalk TEXT, start TEXT, kind TEXT, finish TEXT, PRIMARY KEY (crosswalk, start, kind, finish)
@@ -68,7 +66,6 @@ class Staging:
     def __init__(self) -> None:
         # The empty name is SQLite's own temporary database, which vanishes with the process.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._all_incomplete = False
         self._has_unselected = False
         self._connection.executescript(
             f"PRAGMA page_size = {_PAGE_BYTES}; PRAGMA journal_mode = OFF;"
@@ -106,8 +103,7 @@ class Staging:
     def add_statement(self, statement: Statement) -> None:
         """Stage a statement, to be resolved when all records are read."""
         body = without_surrogates(json.dumps(asdict(statement), ensure_ascii=False))
-        row = (statement.by_identifier, body)
-        self._connection.execute("INSERT INTO statements VALUES (NULL, ?, ?)", row)
+        self._connection.execute("INSERT INTO statements VALUES (NULL, ?)", (body,))
 
     def add_crosswalk(self, crosswalk: Crosswalk, *, adds: bool = False) -> None:
         """Stage a crosswalk; `add_link` adds its relations."""
@@ -126,12 +122,11 @@ class Staging:
 
     def index_keys(self) -> None:
         """Index the selected records for `ids_by_key`, if any statement has codes."""
-        if self._connection.execute(
-            "SELECT 1 FROM statements WHERE NOT by_identifier LIMIT 1"
-        ).fetchone():
-            for record in self.fetch(self.ids()):
-                rows = [(without_surrogates(key), record.id) for key in record_keys(record)]
-                self._connection.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", rows)
+        if all(each.by_identifier for each in self.statements()):
+            return
+        for record in self.fetch(self.ids()):
+            rows = [(without_surrogates(key), record.id) for key in record_keys(record)]
+            self._connection.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", rows)
 
     def ids_by_key(self, key: str) -> list[str]:
         """Return the ids of the selected records with a key, see `index_keys`."""
@@ -166,10 +161,7 @@ class Staging:
 
     def mark_incomplete(self, document: int | None) -> None:
         """Mark the sets of a document as incomplete; None marks all sets."""
-        if document is None:
-            self._all_incomplete = True
-            return
-        self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
+        self._connection.execute("INSERT INTO incomplete VALUES (?)", (document,))
 
     def jurisdictions(self) -> dict[str, str]:
         """Return the jurisdictions of all records that were read: titles by ids."""
@@ -233,17 +225,15 @@ class Staging:
             same = [StandardRecord.model_validate_json(body) for (body,) in bodies]
             yield merged(same) if len(same) > 1 else same[0]
 
-    def fetch_selected(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
-        """Yield the selected records with these ids; other ids are left out."""
-        return self.fetch(filter(self.is_selected, ids))
-
     def complete_sets(self) -> tuple[set[str], set[str]]:
         """Return the ids of the complete sets, and of the sets with skipped records."""
+        # With NULL in the list, IN is never 0: true for its members, NULL for all others.
         rows = self._connection.execute(
-            "SELECT set_id, max(document IN (SELECT document FROM incomplete)) FROM read GROUP BY 1"
+            "SELECT set_id, max(coalesce(document IN (SELECT document FROM incomplete), 1))"
+            " FROM read GROUP BY 1"
         )
         states = {str(set_id): bool(incomplete) for set_id, incomplete in rows}
-        complete = {id_ for id_, lacks in states.items() if not (lacks or self._all_incomplete)}
+        complete = {id_ for id_, is_incomplete in states.items() if not is_incomplete}
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:
@@ -286,11 +276,12 @@ class _CodeLookup:
 
     def find(self, text: str) -> list[str]:
         """Return the ids of the standards with this code or id; a place may precede the code."""
+        staging = self._staging
         if found := self._find_spelling(text):
             return found
         for reading in codes_of_places(text):
             ids = self._find_spelling(reading.code)
-            records = (*self._store.fetch(ids), *self._staging.fetch_selected(ids))
+            records = (*self._store.fetch(ids), *staging.fetch(filter(staging.is_selected, ids)))
             titles = {each.id: each.jurisdiction_title for each in records}
             fitting = {
                 title

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Final
@@ -47,34 +48,33 @@ class _BusyError(SourceError):
         super().__init__(message)
 
 
+@dataclass(kw_only=True, eq=False)
 class Web:
     """Client that downloads addresses, through the proxies that the environment names.
 
-    Args:
+    Attributes:
         secret_headers: Sent to the requested address, never to the target of a redirection. With
             them, addresses without encryption are refused, except loopback.
         timeout: Seconds for connecting and for each wait for data; then there is no retry.
         largest: Bytes after which a download is given up.
         calls_a_minute: The most requests in any minute; 0 for any number.
+        cache: Holds earlier answers for `get_cached`.
         sleep: Waits before the next request, for a number of seconds.
         clock: Monotonic clock, in seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        secret_headers: Mapping[str, str] | None = None,
-        timeout: float = 30,
-        largest: int = LARGEST_DOWNLOAD,
-        calls_a_minute: int = 0,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        # Known sources do not want the key again after a redirection.
-        self._secret_headers = dict(secret_headers or {})
-        self._timeout, self._largest = timeout, largest
-        self._recent = deque[float](maxlen=calls_a_minute)
-        self._sleep, self._clock = sleep, clock
+    # Known sources do not want the key again after a redirection.
+    secret_headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    timeout: float = 30
+    largest: int = LARGEST_DOWNLOAD
+    calls_a_minute: int = 0
+    cache: Cache | None = None
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    @cached_property
+    def _recent(self) -> deque[float]:
+        return deque(maxlen=self.calls_a_minute)
 
     @contextlib.contextmanager
     def download(
@@ -91,7 +91,7 @@ class Web:
             NotFoundOnServerError: The server has nothing at this address.
             SourceError: The address cannot be read, or the content is too large.
         """
-        largest = min(largest or self._largest, self._largest)
+        largest = min(largest or self.largest, self.largest)
         with tempfile.TemporaryFile() as file:
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
@@ -100,9 +100,13 @@ class Web:
                 except _BusyError as busy:
                     if attempt == _ATTEMPTS:
                         raise
-                    self._sleep(busy.pause or 2.0 ** (attempt - 1))
+                    self.sleep(busy.pause or 2.0 ** (attempt - 1))
             file.seek(0)
             yield file
+
+    def get_cached(self, address: str) -> bytes:
+        """Return the cached content of *address*, or else the result of `get`."""
+        return self.cache.get(address, self.get) if self.cache else self.get(address)
 
     def get(self, address: str) -> bytes:
         """Return the content of *address*; raise as `download`, also above `LARGEST_ANSWER`."""
@@ -119,7 +123,7 @@ class Web:
                 _check_status(answer)
                 self._copy(answer, file, largest)
         except (httpx2.RequestError, httpx2.InvalidURL, ValueError) as error:
-            raise _source_error(error, self._timeout) from None
+            raise _source_error(error, self.timeout) from None
         except OSError as error:
             reason = full_disk.reason_of(error)
             raise SourceError(f"it cannot be saved in the temporary folder: {reason}") from None
@@ -128,17 +132,17 @@ class Web:
         if not self._recent.maxlen:
             return
         if len(self._recent) == self._recent.maxlen:
-            pause = self._recent[0] + 60 - self._clock()
+            pause = self._recent[0] + 60 - self.clock()
             if pause > 0:
-                self._sleep(pause)
-        self._recent.append(self._clock())
+                self.sleep(pause)
+        self._recent.append(self.clock())
 
     @cached_property
     def _client(self) -> httpx2.Client:
         # Loading certificates takes a tenth of a second. No kept connections, so nothing to close.
         limits = httpx2.Limits(max_keepalive_connections=0)
         try:
-            return httpx2.Client(headers=_HEADERS, timeout=self._timeout, limits=limits)
+            return httpx2.Client(headers=_HEADERS, timeout=self.timeout, limits=limits)
         except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
             raise SourceError(
                 f"the environment has a proxy or certificates that cannot be used ({error}); check "
@@ -146,17 +150,17 @@ class Web:
             ) from None
 
     def _check_secrets(self, address: str) -> None:
-        if not self._secret_headers:
+        if not self.secret_headers:
             return
         if is_unencrypted(address):
             raise SourceError("the key would be sent unencrypted; use https, or give no key")
-        if not all(each.isascii() and each.isprintable() for each in self._secret_headers.values()):
+        if not all(each.isascii() and each.isprintable() for each in self.secret_headers.values()):
             raise SourceError("the key has characters that no key has; check it")
 
     @contextlib.contextmanager
     def _answer(self, address: str) -> Generator[httpx2.Response, None, None]:
         """Open the answer to a request for *address*, after all redirects."""
-        request = self._client.build_request("GET", address, headers=self._secret_headers)
+        request = self._client.build_request("GET", address, headers=self.secret_headers)
         for _ in range(_MOST_REDIRECTS):
             # A redirect has a body, too, which the client would read to its end.
             with contextlib.closing(self._client.send(request, stream=True)) as answer:
@@ -164,19 +168,19 @@ class Web:
                     yield answer
                     return
                 request = answer.next_request
-            for name in self._secret_headers:
+            for name in self.secret_headers:
                 request.headers.pop(name, None)
         raise SourceError("it redirects too often, perhaps in a circle; check the address")
 
     def _copy(self, answer: httpx2.Response, file: IO[bytes], largest: int) -> None:
-        began, size = self._clock(), 0
+        began, size = self.clock(), 0
         for chunk in answer.iter_raw():
             size += len(chunk)
             if size > largest:
                 raise SourceError(f"it is larger than {largest:,} bytes; ask for a part of it")
-            if self._clock() - began > min(_GRACE + size / _MIN_RATE, _LONGEST_DOWNLOAD):
+            if self.clock() - began > min(_GRACE + size / _MIN_RATE, _LONGEST_DOWNLOAD):
                 raise SourceError(
-                    f"it came too slowly ({size:,} bytes in {self._clock() - began:,.0f} seconds); "
+                    f"it came too slowly ({size:,} bytes in {self.clock() - began:,.0f} seconds); "
                     "download it with another program, and import the file"
                 )
             file.write(chunk)

@@ -46,7 +46,7 @@ class Row(NamedTuple):
     vector: bytes | None
 
 
-class Database:
+class Database(SqliteFile):
     """The open database of a catalog. One object may be shared by threads.
 
     Args:
@@ -58,25 +58,8 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = SqliteFile(path)
-        self.relations = RelationTable(self._file)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    @property
-    def needs_upgrade(self) -> bool:
-        """True if the file has schema version 1; then call `upgrade` before anything else."""
-        return self._file.lacks_relations()
-
-    def upgrade(self) -> None:
-        """Add the stated relations to a file of version 1. The caller holds the catalog's lock."""
-        if self.needs_upgrade:
-            with self._file.transaction():
-                self._file.add_relations()
-                for chunk in chunks(self.records(), _CHUNK):
-                    self.relations.replace_stated(chunk)
+        super().__init__(path)
+        self.relations = RelationTable(self)
 
     # -- records
 
@@ -93,13 +76,13 @@ class Database:
 
     def meta(self, key: str, default: str) -> str:
         """Return the value that `set_meta` saved under *key*."""
-        rows = self._file.select("SELECT value FROM state WHERE key = ?", (key,))
+        rows = self.select("SELECT value FROM state WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else default
 
     def set_meta(self, key: str, value: str) -> None:
         """Save *value* under *key* in the table `state`."""
-        with self._file.transaction():
-            self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
+        with self.transaction():
+            self.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
 
     def write(
         self,
@@ -113,17 +96,17 @@ class Database:
         Args:
             names: New names of sets, see `given_names`.
         """
-        with self._file.transaction():
+        with self.transaction():
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
             changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
             for each in crosswalks:
                 self.relations.add_crosswalk(each)
-            self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
+            self.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
             state = self._given_names_state(names or {})
             if changed:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 state |= {"revision": str(self.revision + 1), "changed": now}
-            self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
+            self.run("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
         return changed
 
     def given_names(self) -> GivenNames:
@@ -134,9 +117,9 @@ class Database:
     def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
         """Yield the records of these sets, of all by default, in the order of their ids."""
         if set_ids is None:
-            rows = self._file.select("SELECT id FROM records ORDER BY id")
+            rows = self.select("SELECT id FROM records ORDER BY id")
         else:
-            rows = self._file.select(
+            rows = self.select(
                 "WITH wanted AS (SELECT value AS id FROM json_each(?))"
                 " SELECT id FROM records WHERE set_id IN wanted UNION SELECT record_id FROM keys"
                 " WHERE key IN (SELECT 'set:' || id FROM wanted) ORDER BY 1",
@@ -147,7 +130,7 @@ class Database:
 
     def sets(self) -> list[StandardSet]:
         """Return every standard set, in the order of jurisdiction, subject and title."""
-        rows = self._file.select(
+        rows = self.select(
             "SELECT sets.id, title, sets.subject, jurisdiction_id, jurisdiction_title, license,"
             " source_url, count(*) FROM sets JOIN records ON set_id = sets.id GROUP BY sets.id"
             " ORDER BY jurisdiction_title, sets.subject, title, sets.id"
@@ -172,7 +155,7 @@ class Database:
 
     def count(self) -> int:
         """Return the number of records."""
-        return int(self._file.select("SELECT count(*) FROM records")[0][0])
+        return int(self.select("SELECT count(*) FROM records")[0][0])
 
     def rows(self, model: str | None) -> Iterator[Row]:
         """Return every record in the order of the ids, with the vector that *model* made."""
@@ -180,7 +163,7 @@ class Database:
             "SELECT id, parent_id, description, body, vector FROM records LEFT JOIN embeddings"
             " ON embeddings.text_hash = records.text_hash AND model = ? ORDER BY id"
         )
-        return map(Row._make, self._file.stream(statement, (model,)))
+        return map(Row._make, self.stream(statement, (model,)))
 
     # -- keys
 
@@ -189,13 +172,13 @@ class Database:
         found: dict[str, None] = {}
         for key in keys:
             statement = "SELECT record_id FROM keys WHERE key = ? ORDER BY record_id"
-            rows = self._file.select(statement, (without_surrogates(key),))
+            rows = self.select(statement, (without_surrogates(key),))
             found.update((str(row[0]), None) for row in rows)
         return list(found)
 
     def keys(self, prefix: str) -> list[str]:
         """Return the distinct keys that begin with *prefix*, without that prefix."""
-        rows = self._file.select(
+        rows = self.select(
             "SELECT DISTINCT substr(key, ?) FROM keys WHERE key >= ? AND key < ?",
             (len(prefix) + 1, prefix, prefix + "\U0010ffff"),
         )
@@ -205,7 +188,7 @@ class Database:
 
     def texts_without_vector(self, model: str) -> list[tuple[str, str]]:
         """Return (hash, text) of the distinct texts that *model* has not embedded."""
-        rows = self._file.select(
+        rows = self.select(
             "SELECT text_hash, min(description) FROM records WHERE text_hash IS NOT NULL"
             " AND text_hash NOT IN (SELECT text_hash FROM embeddings WHERE model = ?)"
             " GROUP BY text_hash ORDER BY text_hash",
@@ -215,8 +198,8 @@ class Database:
 
     def add_vectors(self, model: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Save vectors, little-endian float32, by text hash."""
-        with self._file.transaction():
-            self._file.run(
+        with self.transaction():
+            self.run(
                 "INSERT OR IGNORE INTO embeddings (model, text_hash, vector) VALUES (?, ?, ?)",
                 [(model, hash_, vector) for hash_, vector in vectors],
             )
@@ -234,7 +217,7 @@ class Database:
             "standard_set": f"SELECT title, sum(records) {of_sets}",
             "license": f"SELECT coalesce(license, 'not stated'), sum(records) {of_sets}",
         }[column]
-        rows = self._file.select(f"{_WITH_TALLIES} {statement}")
+        rows = self.select(f"{_WITH_TALLIES} {statement}")
         return {str(value): int(number) for value, number in rows}
 
     # -- helpers
@@ -250,16 +233,16 @@ class Database:
     def _delete(self, ids: Sequence[str]) -> int:
         rows = [(id_,) for id_ in self._bodies(ids)]
         self.relations.delete_stated(rows)
-        self._file.run("DELETE FROM keys WHERE record_id = ?", rows)
-        self._file.run("DELETE FROM records WHERE id = ?", rows)
+        self.run("DELETE FROM keys WHERE record_id = ?", rows)
+        self.run("DELETE FROM records WHERE id = ?", rows)
         return len(rows)
 
     def _write(self, records: Sequence[StandardRecord], bodies: dict[str, str]) -> None:
-        self._file.run(
+        self.run(
             "INSERT OR REPLACE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)",
             list({record.standard_set_id: _set_row(record) for record in records}.values()),
         )
-        self._file.run(
+        self.run(
             "INSERT INTO records (id, set_id, parent_id, subject, education_levels, description,"
             " text_hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
             " set_id = excluded.set_id, parent_id = excluded.parent_id,"
@@ -269,8 +252,8 @@ class Database:
             [_record_row(record, bodies[record.id]) for record in records],
         )
         self.relations.replace_stated(records)
-        self._file.run("DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records])
-        self._file.run(
+        self.run("DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records])
+        self.run(
             "INSERT OR IGNORE INTO keys VALUES (?, ?)",
             [(key, record.id) for record in records for key in _keys(record)],
         )
@@ -280,7 +263,7 @@ class Database:
         earlier = self.given_names()
         if not (earlier or names):
             return {}
-        rows = self._file.select(
+        rows = self.select(
             "SELECT id FROM sets UNION"
             " SELECT substr(key, 5) FROM keys WHERE key >= 'set:' AND key < 'set;'"
         )
@@ -293,7 +276,7 @@ class Database:
         ids = [id_ for id_ in ids if without_surrogates(id_) == id_]
         marks = ", ".join("?" * len(ids))
         return dict(
-            self._file.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608
+            self.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608
         )
 
 

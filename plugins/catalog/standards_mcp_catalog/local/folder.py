@@ -92,7 +92,6 @@ class CatalogFolder:
                 if not self.database.exists():
                     create_database(self.database)
                 with closing(Database(self.database)) as database:
-                    database.upgrade()
                     yield database
         except filelock.Timeout as error:
             raise CatalogUnavailableError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
+    KINDS,
     Crosswalk,
     CrosswalkLinks,
     Link,
@@ -16,7 +17,6 @@ from standards_mcp_catalog.relations import (
     identifier_of,
     inverse,
     links_of,
-    of_kinds,
 )
 from standards_mcp_catalog.vocabulary.notation import identifier_keys
 
@@ -27,18 +27,10 @@ if TYPE_CHECKING:
 
 _MOST_RELATIONS: Final = 1_000
 """Most relations of one standard that are read in each direction."""
-_WITH_OWN_KEYS: Final = (
-    "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(?)))"
+_OWN_KEYS: Final = (
+    "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(:ids)))"
 )
-_AND_HAS_OWN_KEY: Final = "AND (start IN own OR finish IN own)"
-
-
-class SeenRelation(NamedTuple):
-    """A relation as seen from the requested end; *other* is the key of the other end."""
-
-    kind: str
-    other: str
-    origin: str
+_HAS_OWN_KEY: Final = "is_crosswalk = 1 AND (:ids IS NULL OR start IN own OR finish IN own)"
 
 
 # Ends are keys of identifiers and not records, so that a relation counts as soon as its standard is
@@ -64,8 +56,13 @@ class RelationTable:
         )
         return {str(key) for (key,) in rows}
 
-    def relations_of(self, keys: Collection[str], kinds: Collection[str]) -> list[SeenRelation]:
-        """Return the relations of the record with these keys, in the order of kinds and keys."""
+    def relations_of(
+        self, keys: Collection[str], kinds: Collection[str]
+    ) -> list[tuple[str, str, str]]:
+        """Return the relations of the record with these keys, in the order of kinds and keys.
+
+        Each is its kind as seen from the record, the key of its other end, and its origin.
+        """
         origins: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         for own, other, is_inverse in (("start", "finish", False), ("finish", "start", True)):
             rows = self._file.select(
@@ -80,47 +77,34 @@ class RelationTable:
             )
             for kind, key, origin in rows:
                 origins[inverse(kind) if is_inverse else kind, key][str(origin)] = None
-        seen = sorted(
-            SeenRelation(kind, other, "; ".join(titles))
+        seen = [
+            (kind, other, "; ".join(titles))
             for (kind, other), titles in origins.items()
-        )
-        return [
-            relation
-            for kind in of_kinds(kinds)
-            for relation in seen
-            if relation.kind == kind and relation.other not in keys
+            if kind in kinds and other not in keys
         ]
+        return sorted(seen, key=lambda each: (KINDS.index(each[0]), *each[1:]))
 
-    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks, sorted by title, each with its number of relations."""
-        return self._counted("")
+    def crosswalks(self, ids: Iterable[str] | None = None) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks, sorted by title, each with its number of relations.
 
-    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks with relations of these records, each with the number of these."""
-        return self._counted(_WITH_OWN_KEYS, _AND_HAS_OWN_KEY, _json(list(ids)))
+        Args:
+            ids: Count only relations of these records.
+        """
+        rows = self._file.select(
+            f"{_OWN_KEYS} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608
+            f" ON stated_by = id WHERE {_HAS_OWN_KEY} GROUP BY id ORDER BY title, id",
+            {"ids": _json_or_none(ids)},
+        )
+        return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
         """Return the relations of a crosswalk in order, optionally only for these records."""
-        with_clause, condition, values = "", "", [crosswalk_id]
-        if ids is not None:
-            with_clause, condition = _WITH_OWN_KEYS, _AND_HAS_OWN_KEY
-            values = [_json(list(ids)), crosswalk_id]
         rows = self._file.select(
-            f"{with_clause} SELECT start, kind, finish FROM relations"  # noqa: S608  constants
-            f" WHERE is_crosswalk = 1 AND stated_by = ? {condition} ORDER BY 1, 2, 3",
-            values,
+            f"{_OWN_KEYS} SELECT start, kind, finish FROM relations"  # noqa: S608  constants
+            f" WHERE stated_by = :crosswalk AND {_HAS_OWN_KEY} ORDER BY 1, 2, 3",
+            {"ids": _json_or_none(ids), "crosswalk": crosswalk_id},
         )
         return list(map(Link._make, rows))
-
-    def _counted(
-        self, with_clause: str, condition: str = "", *values: str
-    ) -> list[tuple[Crosswalk, int]]:
-        rows = self._file.select(
-            f"{with_clause} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608
-            f" ON is_crosswalk = 1 AND stated_by = id {condition} GROUP BY id ORDER BY title, id",
-            values,
-        )
-        return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 
     def replace_stated(self, records: Iterable[StandardRecord]) -> None:
         """Replace the relations that *records* state, inside a transaction."""
@@ -216,3 +200,7 @@ def _stored_kinds(kinds: Collection[str]) -> list[str]:
 
 def _json(values: Collection[str]) -> str:
     return json.dumps([without_surrogates(each) for each in values])
+
+
+def _json_or_none(ids: Iterable[str] | None) -> str | None:
+    return None if ids is None else _json(list(ids))

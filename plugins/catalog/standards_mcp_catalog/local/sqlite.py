@@ -15,7 +15,6 @@ from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
 SCHEMA_VERSION = 2
-_WITHOUT_RELATIONS = 1
 _BUSY_SECONDS = 60
 _WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
 _Stamp: TypeAlias = tuple[int, int, int]
@@ -51,8 +50,6 @@ CREATE TABLE embeddings (
     number INTEGER PRIMARY KEY, model TEXT NOT NULL, text_hash TEXT NOT NULL,
     vector BLOB NOT NULL, UNIQUE (model, text_hash)
 );
-"""
-_RELATIONS = """
 CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE relations (
     is_crosswalk INTEGER NOT NULL, stated_by TEXT NOT NULL, start TEXT NOT NULL,
@@ -77,7 +74,7 @@ def create_database(path: Path) -> None:
         connection = sqlite3.connect(temporary, isolation_level=None)
         try:
             connection.executescript(
-                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA} {_RELATIONS}"
+                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA}"
                 f"PRAGMA application_id = {APPLICATION_ID};"
                 f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
             )
@@ -113,7 +110,7 @@ class SqliteFile:
         with self._lock:
             self._connection.close()
 
-    def select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def select(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return all rows of a query."""
         with self._lock, _translated_errors(self._path):
             return self._current_connection().execute(statement, values).fetchall()
@@ -140,16 +137,6 @@ class SqliteFile:
                 raise
             self._connection.execute("COMMIT")
             self._connection.execute("PRAGMA shrink_memory")
-
-    def lacks_relations(self) -> bool:
-        """Return True if the file has schema version 1, without the tables of relations."""
-        return int(self.select("PRAGMA user_version")[0][0]) == _WITHOUT_RELATIONS
-
-    def add_relations(self) -> None:
-        """Create the tables of relations in a file of version 1, inside a `transaction`."""
-        for statement in filter(str.strip, _RELATIONS.split(";")):
-            self._connection.execute(statement)
-        self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -192,10 +179,13 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             "[plugins.catalog] path"
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):
+    if version != SCHEMA_VERSION:
+        advice = f"upgrade with `{upgrade_command()}`"
+        if version < SCHEMA_VERSION:
+            advice = "move it away and import the standards again"
         raise CatalogUnavailableError(
-            f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}); upgrade with `{upgrade_command()}`"
+            f"{path} has the schema {version}, and this standards-mcp reads {SCHEMA_VERSION}; "
+            f"{advice}"
         )
 
 

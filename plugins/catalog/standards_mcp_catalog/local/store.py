@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -226,6 +227,8 @@ class LocalStore:
         progress: Progress | None = None,
         crosswalks: Iterable[CrosswalkLinks] = (),
         names: GivenNames | None = None,
+        *,
+        dry_run: bool = False,
     ) -> int:
         """Add, replace and delete records in one transaction, and update the index.
 
@@ -238,10 +241,14 @@ class LocalStore:
             crosswalks: Crosswalks with their new relations.
             names: New names of sets, kept for later imports of these sets and forgotten with the
                 set; *records* have these names already.
+            dry_run: True to iterate over *records* and write nothing.
 
         Returns:
             Number of new, changed and deleted records.
         """
+        if dry_run:
+            deque(records, maxlen=0)
+            return 0
         with self._writing() as database:
             changed = database.write(records, deleted, crosswalks, names)
             self._engine.update(database, progress)
@@ -320,9 +327,6 @@ class LocalStore:
     def _open(self) -> Database:
         if self._database is None:
             self._database = Database(self._folder.database)
-            if self._database.needs_upgrade:
-                with self._folder.writing():  # upgrades the file
-                    pass
         return self._database
 
     @property

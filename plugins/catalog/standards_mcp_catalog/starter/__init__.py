@@ -2,9 +2,11 @@
 
 Codes, grades and structure are facts and are the official ones. So are the GUIDs of the Common
 Core; other records have a UUID of version 5, made from the ASN id or else from the code. Every text
-is a paraphrase written for this project; each record says so and links to the official wording. The
-tables hold one line for each standard; everything else about a record follows from its code.
-Phrases name each standard as a teacher, a worksheet or an exercise would; they serve searches only.
+is a paraphrase written for this project; each record says so and links to the official wording.
+
+The tables hold one line for each standard, after the line of its parent; ``sets.csv`` holds what
+the standards of one set have in common. Phrases name each standard as a teacher, a worksheet or an
+exercise would; they serve searches only.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ from typing import Any, Final, NamedTuple
 from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord, text_hash
 
-from .frameworks import Place, c3_place, common_core_place, csta_place, ngss_place
-
+_SETS: Final = "sets.csv"
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 
 
@@ -43,13 +44,12 @@ class Wording(NamedTuple):
 
 def starter_records() -> list[StandardRecord]:
     """Return every record of the starter set, each followed by its descendants."""
-    rows = _rows()
-    places = {notation: place(notation) for notation in rows}
-    children: dict[str, list[str]] = defaultdict(list)
-    for notation, found in places.items():
-        if len(found.path) > 1:
-            children[found.path[-2]].append(notation)
-    return [_record(rows, places[notation], children) for notation in rows]
+    rows, sets = _rows(), _sets()
+    paths, children = dict[str, tuple[str, ...]](), defaultdict[str, list[str]](list)
+    for notation, row in rows.items():
+        paths[notation] = (*(paths[row["parent"]] if row["parent"] else ()), notation)
+        children[row["parent"]].append(notation)
+    return [_record(rows, path, children, sets) for path in paths.values()]
 
 
 def starter_seed() -> Seed:
@@ -71,9 +71,10 @@ def starter_wordings() -> list[Wording]:
     phrases = defaultdict[str, list[str]](list)
     for row in _lines(_phrase_tables()):
         phrases[row["notation"]].append(row["phrase"])
+    sets = _sets()
     return [
         Wording(
-            row["guid"], code, place(code).framework.jurisdiction_title, row["text"], phrases[code]
+            row["guid"], code, sets[row["set"]]["jurisdiction_title"], row["text"], phrases[code]
         )
         for code, row in _rows().items()
     ]
@@ -81,10 +82,7 @@ def starter_wordings() -> list[Wording]:
 
 def starter_vectors() -> Any:
     """Return the vectors of `starter_records`, float16 of shape (records, dimensions)."""
-    import numpy as np  # noqa: PLC0415  - as above
-
-    with (files(__name__) / "vectors.npy").open("rb") as file:
-        return np.load(file, allow_pickle=False)
+    return _array("vectors.npy")
 
 
 def phrase_vectors() -> Any:
@@ -93,16 +91,20 @@ def phrase_vectors() -> Any:
     They are in the order of `starter_wordings`. Each is scaled to a largest component of 127, so
     normalize it before use.
     """
+    return _array("phrases.npy")
+
+
+def _array(name: str) -> Any:
     import numpy as np  # noqa: PLC0415  - as above
 
-    with (files(__name__) / "phrases.npy").open("rb") as file:
+    with (files(__name__) / name).open("rb") as file:
         return np.load(file, allow_pickle=False)
 
 
 def starter_edition() -> str:
     """Return a hash of all texts, and of the code that reads them."""
     found = blake2b(digest_size=8)
-    for table in (*_tables(), *_phrase_tables()):
+    for table in (files(__name__) / _SETS, *_tables(), *_phrase_tables()):
         found.update(table.read_bytes())
     modules = (item for item in files(__name__).iterdir() if item.name.endswith(".py"))
     for module in sorted(modules, key=lambda item: item.name):
@@ -110,20 +112,20 @@ def starter_edition() -> str:
     return found.hexdigest()
 
 
-def place(notation: str) -> Place:
-    """Return the place of a code in its framework.
-
-    Raises:
-        ValueError: *notation* is not a code of a framework in the starter set.
-    """
-    for find in (common_core_place, ngss_place, csta_place, c3_place):
-        if found := find(notation):
-            return found
-    raise ValueError(f"{notation!r} is not a code of a framework in the starter set")
-
-
 def _rows() -> dict[str, dict[str, str]]:
     return {row["notation"]: row for row in _lines(_tables())}
+
+
+def _sets() -> dict[str, dict[str, Any]]:
+    """Return the fields of records that the standards of one set have in common, by its id."""
+    return {
+        row["standard_set_id"]: {
+            **row,
+            "education_levels": row["education_levels"].split(","),
+            "normalized_subject": row["normalized_subject"] or None,
+        }
+        for row in _lines([files(__name__) / _SETS])
+    }
 
 
 def _lines(tables: Iterable[Traversable]) -> Iterator[dict[str, str]]:
@@ -142,36 +144,26 @@ def _phrase_tables() -> Iterator[Traversable]:
 
 
 def _record(
-    rows: Mapping[str, Mapping[str, str]], found: Place, children: Mapping[str, Sequence[str]]
+    rows: Mapping[str, Mapping[str, str]],
+    path: Sequence[str],
+    children: Mapping[str, Sequence[str]],
+    sets: Mapping[str, Mapping[str, Any]],
 ) -> StandardRecord:
-    *ancestors, notation = found.path
+    *ancestors, notation = path
     row, below = rows[notation], children.get(notation, ())
-    siblings = children[ancestors[-1]] if ancestors else (notation,)
     ids = [rows[ancestor]["guid"] for ancestor in ancestors]
-    framework = found.framework
-    document = f"{framework.jurisdiction_id}_{framework.document_id}"
-    lines = (
-        f"Depth {depth} ({code}): {rows[code]['text']}" for depth, code in enumerate(found.path)
-    )
+    lines = (f"Depth {depth} ({code}): {rows[code]['text']}" for depth, code in enumerate(path))
     return StandardRecord.from_dict(
         {
+            **sets[row["set"]],
             "_id": row["guid"],
             "content": "\n".join(lines),
-            "standard_set_id": f"{document}_{found.set_key}",
-            "standard_set_title": found.set_title,
-            "subject": framework.subject,
-            "normalized_subject": framework.normalized_subject,
-            "education_levels": found.education_levels,
-            "document_id": framework.document_id,
-            "document_valid": framework.valid,
             "publication_status": "Published",
-            "jurisdiction_id": framework.jurisdiction_id,
-            "jurisdiction_title": framework.jurisdiction_title,
             "asn_identifier": row["asn_id"] or None,
             "case_uuid": row["case_uuid"] or None,
             "statement_notation": notation,
-            "alt_statement_notations": found.short,
-            "statement_label": found.label,
+            "alt_statement_notations": list(filter(None, row["other_codes"].split("|"))),
+            "statement_label": row["label"],
             "depth": len(ancestors),
             "is_leaf": not below,
             "is_root": not ancestors,
@@ -179,9 +171,9 @@ def _record(
             "root_id": ids[0] if ids else row["guid"],
             "ancestor_ids": ids,
             "child_ids": [rows[child]["guid"] for child in below],
-            "sibling_count": len(siblings) - 1,
+            "sibling_count": len(children[row["parent"]]) - 1 if ancestors else 0,
             "description": row["text"],
-            "source_url": found.url,
+            "source_url": row["url"],
             "license": "Apache-2.0",
             "text_status": "paraphrase",
         }

@@ -106,11 +106,6 @@ def place_named(text: str) -> str | None:
     return _PLACES_BY_NAME.get(name) or _PUBLISHERS.get(name)
 
 
-def _leading_name(title: str) -> str:
-    """Return the part of a title before a colon, a comma, a dash, or an agency such as "Board"."""
-    return _AFTER_STATE.split(title, maxsplit=1)[0]
-
-
 # Records keep the names in their source, because users know these from its publications.
 def proper_name(text: str) -> str:
     """Return the full name of the place that *text* names, or *text* with single spaces.
@@ -130,11 +125,6 @@ def names_of_place(text: str) -> list[str]:
     codes = (code.upper() for code, named in by_code.items() if named == place)
     publishers = (name.upper() for name, state in _PUBLISHERS.items() if state == place)
     return [place, *codes, *publishers] if place else []
-
-
-def is_publisher(text: str) -> bool:
-    """Return True if *text* names the publisher of a state's standards."""
-    return _plain(text) in _PUBLISHERS
 
 
 def _plain(text: str) -> str:
@@ -163,7 +153,7 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
     names = {title: folded(title) for title in titles}
     name_in_text, place = folded(text), place_named(text)
     equal = [title for title, name in names.items() if name and name == name_in_text]
-    if equal and (place is None or is_publisher(text)):
+    if equal and (place is None or _plain(text) in _PUBLISHERS):
         return equal
     if place and (same := [each for each in names if place_named(each) == place]):
         return same
@@ -171,7 +161,8 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
         return [
             title
             for title in names
-            if place_named(_leading_name(title)) == place and not _is_elsewhere(title, place)
+            if place_named(_AFTER_STATE.split(title, maxsplit=1)[0]) == place
+            and not _is_elsewhere(title, place)
         ]
     for wanted in dict.fromkeys((name_in_text, folded(place or ""))):
         if found := [

@@ -131,9 +131,9 @@ def test_an_api_out_of_reach_is_told(run, api):
 def test_the_key_of_an_api_may_stand_in_the_env_file(run, monkeypatch, options, sent):
     real, keys = services.csp_web, list[str]()
 
-    def csp_web(key: str) -> Any:
+    def csp_web(key: str, cache: Any) -> Any:
         keys.append(key)
-        return real(key)
+        return real(key, cache)
 
     monkeypatch.setattr(services, "csp_web", csp_web)
     Path(".env").write_text("CSP_API_KEY=from-file\n", encoding="utf-8")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -400,17 +398,6 @@ def test_only_so_many_are_returned(loader: Loader):
     )
     (record,) = loader.store.fetch([uuid("a10")])
     assert [len(loader.store.relations([record], limit=limit)[0]) for limit in (5, 50)] == [5, 29]
-
-
-def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Loader):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")), package("b", "b1"))
-    loader.store.close()
-    with closing(sqlite3.connect(loader.folder / "catalog" / "catalog.sqlite3")) as connection:
-        connection.executescript(
-            "DROP TABLE relations; DROP TABLE crosswalks; PRAGMA user_version = 1;"
-        )
-    assert loader.kinds("a2") == [("follows", "a1")]
-    assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
 
 
 def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:

@@ -259,7 +259,7 @@ def csp_service(service, csp_set) -> Service:
 def test_the_csp_api_is_read_set_by_set(csp_service):
     seen: list[tuple[int, int]] = []
     documents = csp_documents(
-        Selection(), base_url=csp_service.url, web=web(), on_set=lambda *each: seen.append(each)
+        Selection(), base_url=csp_service.url, web=web(), progress=lambda *each: seen.append(each)
     )
     found, problems = ids(documents)
     assert found == ["A", "B", "C", "X"]
@@ -316,10 +316,10 @@ def test_a_key_is_not_sent_unencrypted():
 
 def test_an_interrupted_csp_import_goes_on_where_it_stopped(csp_service, tmp_path):
     cache = Cache(tmp_path)
-    documents = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
+    documents = csp_documents(Selection(), base_url=csp_service.url, web=web(cache=cache))
     next(documents)
     asked = len(csp_service.requests)
-    again = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
+    again = csp_documents(Selection(), base_url=csp_service.url, web=web(cache=cache))
     assert ids(again)[0] == ["A", "B", "C", "X"]
     assert csp_service.paths[asked:] == ["/standard_sets/AA_D1_grade-k", "/standard_sets/AA_gone"]
 

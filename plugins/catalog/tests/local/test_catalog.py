@@ -493,14 +493,15 @@ def with_sql(statement: str) -> Callable[[Path], None]:
     [
         (lambda path: path.write_bytes(b"not a database at all, " * 100), r"catalog\.sqlite3"),
         (with_sql("CREATE TABLE recipes (name)"), "is not a catalog of standards"),
-        (with_sql("PRAGMA user_version = 99"), "newer standards-mcp"),
+        (with_sql("PRAGMA user_version = 99"), "has the schema 99.*; upgrade with"),
+        (with_sql("PRAGMA user_version = 1"), "has the schema 1.*; move it away and import"),
     ],
-    ids=["no database", "of another program", "of a newer version"],
+    ids=["no database", "of another program", "of a newer version", "of an earlier version"],
 )
 def test_a_foreign_database_is_named_and_left_alone(
     folder: Path, write: Callable[[Path], None], message: str
 ):
-    if "newer" in message:
+    if "schema" in message:
         with closing(LocalStore(folder, "none")) as local:
             local.upsert(SMALL_CATALOG)
     folder.mkdir(exist_ok=True)

@@ -389,10 +389,11 @@ def test_a_tsv_file_is_separated_by_tabs_whatever_its_heading_has(
         ("m.json", "{", "is neither TOML nor JSON"),
         ("m.json", "[" * 100_000, "is neither TOML nor JSON"),
         ("m.json", "[]", "must be an object"),
-        ("m.json", '{"document": "x"}', "'document' cannot be mapped"),
-        ("m.json", '{"$and": "x"}', r"'\$and' cannot be mapped"),
-        ("m.json", '{"price": 5}', "price must be the name of a column"),
-        ("m.json", '{"price": []}', "price must be the name of a column"),
+        ("m.json", '{"document": "x"}', r"'document' cannot be mapped to \['x'\]"),
+        ("m.json", '{"$and": "x"}', r"'\$and' cannot be mapped to \['x'\]"),
+        ("m.toml", "price = 2030-01-01", r"'price' cannot be mapped to \[datetime.date"),
+        ("m.json", '{"price": 5}', r"'price' cannot be mapped to \[5\]. A field has a name"),
+        ("m.json", '{"price": []}', r"'price' cannot be mapped to \[\]"),
         ("none.json", None, "No such file"),
     ],
 )
@@ -469,6 +470,18 @@ def test_a_dry_run_changes_nothing(make: Build, state: Path, lamp: Row, soap: Ro
     make(lamp)
     report = make(lamp, soap, options=Options(dry_run=True))
     assert (report["indexed"], report["unchanged"]) == (1, 1)
+
+
+def test_the_name_of_a_file_may_have_bytes_that_are_not_utf_8(
+    make: Build, state: Path, lamp: Row, write: Write, tmp_path: Path
+):
+    file = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    try:
+        write(lamp).rename(file)
+    except (OSError, UnicodeError):
+        pytest.skip("this file system has no such names")
+    assert make(file=file)["indexed"] == 1
+    assert "caf?.csv" in (state / "active.json").read_text("utf-8")
 
 
 def test_only_the_first_rows_are_read(make: Build, lamp: Row, soap: Row, tent: Row):

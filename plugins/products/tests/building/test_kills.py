@@ -19,7 +19,7 @@ from support.waiting import WAIT
 from standards_mcp_products.filters import read_filters
 from standards_mcp_products.search import search
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Store, catalogue_of
+from standards_mcp_products.store import Catalogue, Store
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KILLS", "8"))
@@ -32,7 +32,7 @@ import numpy as np
 from standards_mcp_products.building import build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Store, catalogue_of
+from standards_mcp_products.store import Catalogue, Store
 
 class Encoder:
     name = "stub"
@@ -47,7 +47,7 @@ def builds():
         row = {"Product Name": f"v{number}", "List Price": 5}
         rows = ({"Uniq Id": str(each), **row} for each in range(COUNT))
         file.write_text("".join(json.dumps(each) + "\\n" for each in rows))
-        build(catalogue_of(ProductsSettings(), state), file, read_mapping(None), Encoder())
+        build(Catalogue(ProductsSettings(), state), file, read_mapping(None), Encoder())
         os.write(1, b"built\\n")
         number += 1
 
@@ -80,7 +80,7 @@ def nursery(state: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def titles(state: Path) -> list[Any]:
-    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
+    with closing(Store(Catalogue(ProductsSettings(), state))) as store:
         found = store.ask(lambda all_: all_.get(include=["metadatas"]))
         near = store.ask(lambda all_: all_.query(query_embeddings=[[1.0] * 8], n_results=COUNT))
     assert len(near["ids"][0]) > COUNT // 2, "the index is there"
@@ -119,7 +119,7 @@ def test_searches_are_answered_while_builds_run(nursery: subprocess.Popen[str], 
     child = int(nursery.stdout.readline())
     assert nursery.stdout.readline() == "built\n"
     seen, deadline = set[Any](), time.monotonic() + WAIT
-    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
+    with closing(Store(Catalogue(ProductsSettings(), state))) as store:
         try:
             while len(seen) < 4:
                 assert time.monotonic() < deadline

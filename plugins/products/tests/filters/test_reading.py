@@ -99,7 +99,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"brand": None}, "filters.brand: a text, a number or a boolean is needed"),
         ({"brand": {}}, f"filters.brand: an operator is needed; use {KNOWN}"),
         ({"brand": ["x"]}, 'filters.brand: use {"$in": [...]} for a list'),
-        ({"brand": "\ud800"}, "filters.brand: the text has a lone surrogate (half of a character)"),
+        ({"brand": "\ud800"}, "filters.brand: the text has a NUL character or half of a character"),
         (
             {"document": {"$contains": "\x00"}},
             "filters.document.$contains: the text has a NUL character",
@@ -114,7 +114,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"": 1}, "filters: unknown key ''; use names of fields, $and or $or"),
         ({"#document": "x"}, "filters: unknown key '#document'; use names of fields, $and or $or"),
         ({"chroma:document": "x"}, "filters: unknown key 'chroma:document'"),
-        ({"\ud800": 1}, "filters: the text has a lone surrogate (half of a character)"),
+        ({"\ud800": 1}, "filters: the text has a NUL character or half of a character"),
         ({"$and": []}, "filters.$and: a list of at least one filter is needed"),
         ({"$or": {}}, "filters.$or: a list of at least one filter is needed"),
         ({"$or": [{}]}, "filters.$or[0]: an object with at least one key is needed"),

@@ -64,7 +64,7 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[Item]:
         count = len(array_of(data.get("CFItems") or []))
         yield lost("CASE package without CFDocument", source, records=count)
         return
-    items = list(_items(package, source, problems))
+    items = list(_items(package))
     links = _read_links(package, document_id, {id_ for id_, _ in items})
     licences = _licences(package)
     common = _document_fields(document, document_id, licences)
@@ -80,19 +80,12 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[Item]:
     yield crosswalk
 
 
-def _items(package: Fields, source: str, problems: list[Problem]) -> Iterator[tuple[str, Fields]]:
-    value = package.data.get("CFItems")
-    elements = list(value.values()) if is_object(value) else array_of(value or [])
-    for number, element in enumerate(elements, 1):
-        where = f"CFItem {number}"
-        if not is_object(element):
-            problems.append(lost("item is no object", source, where))
-            continue
-        item = Fields(element, source, str(element.get("identifier") or where)[:120], problems)
+def _items(package: Fields) -> Iterator[tuple[str, Fields]]:
+    for _, item in package.elements("CFItems", "CFItem", "identifier"):
         if id_ := identifier(item):
             yield id_, item
         else:
-            problems.append(lost("item without identifier", source, where))
+            item.skip("item without identifier")
 
 
 def _licences(package: Fields) -> Mapping[str, str]:

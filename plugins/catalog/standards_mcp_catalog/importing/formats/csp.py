@@ -20,7 +20,7 @@ from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.vocabulary.grades import GRADES, normalize_levels, spoken_levels
 
 from .tree import Node, build_tree
-from .values import Fields, array_of, is_array, is_object, present, type_name, unwrapped
+from .values import Fields, array_of, is_array, is_object, present, unwrapped
 
 _UNKNOWN = "Unspecified"
 
@@ -54,17 +54,13 @@ def read_csp(value: object, source: str) -> Iterator[StandardRecord | Problem]:
 def _read_object(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
     problems: list[Problem] = []
     fields = Fields(data, source, "", problems)
-    if "standardSets" in data:
-        sets = [each for each in fields.parts("standardSets") if "standards" in each.data]
-        yield from problems
-        if not sets:
-            yield note("listing without standards", source, fields.text("title", "id"))
-        for each in sets:
-            yield from _read_set(each.data, source)
-    elif "standards" in data:
-        yield from _read_set(data, source)
-    else:
+    sets = list(fields.parts("standardSets")) if "standardSets" in data else [fields]
+    sets = [each for each in sets if "standards" in each.data]
+    yield from problems
+    if not sets:
         yield note("listing without standards", source, fields.text("title", "id"))
+    for each in sets:
+        yield from _read_set(each.data, source)
 
 
 def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
@@ -80,7 +76,7 @@ def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecor
         yield lost("hidden set", source, fields.text("id"), records=count)
         return
     common = _set_fields(fields)
-    nodes = list(_nodes(fields, source, problems))
+    nodes = list(_nodes(fields))
     yield from problems
     yield from build_tree(nodes, lambda _: common, source)
 
@@ -128,28 +124,14 @@ def known_levels(fields: Fields, name: str) -> tuple[str, ...]:
     return levels
 
 
-def _nodes(fields: Fields, source: str, problems: list[Problem]) -> Iterator[Node]:
+def _nodes(fields: Fields) -> Iterator[Node]:
     levels = normalize_levels(fields.texts("educationLevels"))
-    standards = fields.data.get("standards")
-    elements = standards.items() if is_object(standards) else _numbered(fields)
-    for position, (key, value) in enumerate(elements):
-        if not is_object(value):
-            problems.append(lost("standard is no object", source, key[:120]))
-            continue
-        standard = Fields(value, source, str(value.get("id", key))[:120], problems)
-        id_ = standard.text("id") or (key if is_object(standards) else "")
-        if id_:
+    is_map = is_object(fields.data.get("standards"))
+    for position, (key, standard) in enumerate(fields.elements("standards", "standard", "id")):
+        if id_ := standard.text("id") or (key if is_map else ""):
             yield _node(standard, id_, position, levels)
         else:
-            problems.append(lost("standard without id", source, key))
-
-
-def _numbered(fields: Fields) -> Iterator[tuple[str, object]]:
-    standards = fields.data.get("standards")
-    if is_array(standards):
-        yield from ((f"number {number}", each) for number, each in enumerate(standards, 1))
-    else:
-        fields.note("wrong type", f"standards is {type_name(standards)}")
+            standard.skip("standard without id")
 
 
 def _node(standard: Fields, id_: str, position: int, levels: tuple[str, ...]) -> Node:

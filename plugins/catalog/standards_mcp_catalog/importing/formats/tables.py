@@ -166,10 +166,37 @@ def read_header(
         optional: Columns that may be missing, because an option has their value.
     """
     names = _column_names(cells)
-    details = [*_drop_repeated(names, cells), *_drop_computed(names), *_note_aliases(names, cells)]
+    details, aliases, read_as = list[tuple[str, str]](), list[str](), _chosen_columns(names, cells)
+    for index, name in enumerate(names):
+        cell = clean(cells[index])[:80]
+        if index != read_as.get(name, index):
+            names[index] = ""
+            column = f"column {index + 1} {cell!r}; column {read_as[name] + 1} was read as {name}"
+            details.append(("column given twice", column))
+        elif name in _COMPUTED:  # by `build_tree`
+            names[index] = ""
+            details.append(("column not needed", f"{name!r} is computed"))
+        elif name and name not in COLUMNS:
+            close = difflib.get_close_matches(name, COLUMNS, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
+            details.append(("unknown column", f"{name[:80]!r}; {advice}"))
+        elif name != _normalized(cell):
+            aliases.append(f"{cell!r} as {name}")
+    if aliases:
+        details.append(("column read by its meaning", ", ".join(aliases)))
     if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *optional)]:
         details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
     return names, [note(reason, source, where, detail) for reason, detail in details]
+
+
+def _chosen_columns(names: Sequence[str], cells: Sequence[str]) -> dict[str, int]:
+    """Return the column that is read for each name: the one with the exact name, or the first."""
+    chosen = dict[str, int]()
+    for index, (name, cell) in enumerate(zip(names, cells, strict=True)):
+        is_exact = _normalized(cell) == name
+        if name and (name not in chosen or is_exact > (_normalized(cells[chosen[name]]) == name)):
+            chosen[name] = index
+    return chosen
 
 
 def _column_names(cells: Sequence[str]) -> list[str]:
@@ -180,40 +207,6 @@ def _column_names(cells: Sequence[str]) -> list[str]:
         if (index := next(codes, None)) is not None:
             names[index] = "code"
     return names
-
-
-def _drop_repeated(names: list[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Clear the names of columns that repeat a meaning, except an exact name or else the first."""
-    original = names[:]
-    for index, name in enumerate(original):
-        same = [number for number, other in enumerate(original) if other == name]
-        first = next((number for number in same if _normalized(cells[number]) == name), same[0])
-        if name and index != first:
-            names[index] = ""
-            column = f"column {index + 1} {clean(cells[index])[:80]!r}"
-            yield "column given twice", f"{column}; column {first + 1} was read as {name}"
-
-
-def _drop_computed(names: list[str]) -> Iterator[tuple[str, str]]:
-    """Clear the names of columns that `build_tree` computes; other unknown columns are kept."""
-    for index, name in enumerate(names):
-        if name in _COMPUTED:
-            names[index] = ""
-            yield "column not needed", f"{name!r} is computed"
-        elif name and name not in COLUMNS:
-            close = difflib.get_close_matches(name, COLUMNS, n=1)
-            advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
-            yield "unknown column", f"{name[:80]!r}; {advice}"
-
-
-def _note_aliases(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    aliases = ", ".join(
-        f"{clean(cell)[:80]!r} as {name}"
-        for cell, name in zip(cells, names, strict=True)
-        if name in COLUMNS and _normalized(cell) != name
-    )
-    if aliases:
-        yield "column read by its meaning", aliases
 
 
 def _normalized(cell: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final, TypeAlias, TypeGuard, cast
 
-from standards_mcp_catalog.importing.report import Problem, SourceError, note
+from standards_mcp_catalog.importing.report import Problem, SourceError, lost, note
 
 LONGEST_TEXT: Final = 100_000
 """Longer descriptions are cut to this many characters."""
@@ -251,6 +251,29 @@ class Fields:
                 yield Fields(element, self._source, self._where, self._problems)
             else:
                 self._note_wrong_type(name, element)
+
+    def elements(self, name: str, noun: str, id_name: str) -> Iterator[tuple[str, Fields]]:
+        """Yield key and fields of each object in a map or an array; other elements are skipped.
+
+        Args:
+            noun: Names the elements in problems, and with a number the keys of an array.
+            id_name: The field with the id of an element.
+        """
+        value = self.data.get(name)
+        if value is not None and not (is_object(value) or is_array(value)):
+            self._note_wrong_type(name, value)
+        listed = value if is_array(value) else ()
+        numbered = ((f"{noun} {number}", each) for number, each in enumerate(listed, 1))
+        for key, element in value.items() if is_object(value) else numbered:
+            if is_object(element):
+                where = str(element.get(id_name) or key)[:120]
+                yield key, Fields(element, self._source, where, self._problems)
+            else:
+                self._problems.append(lost(f"{noun} is no object", self._source, key[:120]))
+
+    def skip(self, reason: str) -> None:
+        """Skip this object."""
+        self._problems.append(lost(reason, self._source, self._where))
 
     def _cleaned(self, name: str, value: object) -> str:
         if isinstance(value, str):

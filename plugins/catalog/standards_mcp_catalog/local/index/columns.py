@@ -41,15 +41,6 @@ class Column(NamedTuple):
     rows: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
 
-    def token(self, code: int) -> str:
-        """Return the filter token of the rows that have this code."""
-        return _token(self.number, code)
-
-    @property
-    def presence_token(self) -> str:
-        """The filter token of the rows that have the field."""
-        return _token(self.number, "*")
-
     def counts(self) -> dict[str, int]:
         """Return the values that are texts, each with its number of rows."""
         pairs = zip(self.values, np.diff(self.starts).tolist(), strict=True)
@@ -68,7 +59,7 @@ class _Field:
     def __init__(self, number: int) -> None:
         self.number = number
         self.values: list[Any] = []
-        self._presence = _token(number, "*")
+        self._presence = _token(number)
         self._codes: dict[Any, int] = {}
         self._rows = array("i")
         self._row_codes = array("i")
@@ -166,7 +157,8 @@ class Columns:
         )
 
 
-def _token(number: int, code: int | str) -> str:
+def _token(number: int, code: int | str = "*") -> str:
+    """Return the filter token of the rows that have this code of a field, or the field at all."""
     return f"{number}:{code}"
 
 
@@ -243,13 +235,13 @@ class _Compiler:
     def _with_codes(self, column: Column, wanted: npt.NDArray[np.bool_]) -> _Part:
         mask = np.zeros(self._rows, dtype=np.bool_)
         column.mark(mask, wanted)
-        tokens = [column.token(code) for code in np.flatnonzero(wanted).tolist()]
+        tokens = [_token(column.number, code) for code in np.flatnonzero(wanted).tolist()]
         return _Part(mask, self._lexical.tokens_query(tokens))
 
     def _with_field(self, column: Column) -> _Part:
         mask = np.zeros(self._rows, dtype=np.bool_)
         mask[column.rows] = True
-        return _Part(mask, self._lexical.tokens_query([column.presence_token]))
+        return _Part(mask, self._lexical.tokens_query([_token(column.number)]))
 
     def _all_rows(self) -> _Part:
         return _Part(np.ones(self._rows, dtype=np.bool_), Query.all_query())

@@ -74,13 +74,8 @@ class Spelling:
             return True
         for suffix in _SUFFIX.finditer(word):
             base = word[: suffix.start()]
-            bases = [
-                base,
-                f"{base}e",
-                f"{base}y",
-                *([base[:-1]] if base[-2:-1] == base[-1] else []),
-            ]
-            if suffix[0] and any(map(self._has, bases)):
+            single = base[:-1] if base[-2:-1] == base[-1:] else base  # stop, stopping
+            if suffix[0] and any(map(self._has, (base, f"{base}e", f"{base}y", single))):
                 return True
         cuts = range(_SHORTEST_WORD, len(word) - _SHORTEST_WORD + 1)
         return any(self._has(word[:cut]) and self._has(word[cut:]) for cut in cuts)

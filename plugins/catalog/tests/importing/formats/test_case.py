@@ -220,8 +220,8 @@ def test_broken_items_and_associations_are_told_one_by_one():
     records, problems = read(value)
     assert list(records) == ["a"]
     assert sorted(problem.reason for problem in problems) == [
+        "CFItem is no object",
         "association without ends or type",
-        "item is no object",
         "item without identifier",
         "wrong type",
     ]

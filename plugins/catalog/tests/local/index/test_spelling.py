@@ -58,6 +58,7 @@ def test_misspelt_words_are_read_as_similar_words_of_the_catalog(
         "cloak and clocks",  # an English word that the catalog lacks
         "coders, recoding, codeless",  # derived from its words
         "numberlines",  # made of its words
+        "fuls and ings",  # endings alone
         "tme in Evaperation County",  # a word that is too short, and a name
         'CLOK and lyne-up, "vershun", lyne.fraction, clok2',
         "zzzz qqqq",
