@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from standards_mcp_encoders import SPECS, UnknownModelError, check_model
+from standards_mcp_encoders import SPECS, UnknownModelError, check_model, is_minilm
 
 from .manifests import DatasetError, ErrorKind
 
@@ -42,8 +42,7 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     Raises:
         DatasetError: No encoder is known for the model.
     """
-    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
-    if model not in specs and name.removesuffix("-int8") == "all-minilm-l6-v2":
+    if model not in specs and is_minilm(model):
         return BUILT_IN_SPEC
     spec = specs.get(model, model)
     try:

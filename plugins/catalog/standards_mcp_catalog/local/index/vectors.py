@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -33,6 +34,8 @@ ReadArray: TypeAlias = Callable[[str, type, tuple[int | None, ...]], npt.NDArray
 _BLOCK: Final = 2**16  # rows whose eight-bit vectors are copied at once, if a filter scatters them
 _RESCORED: Final = 200
 """Minimum number of the roughly best rows that get an exact score (docs/benchmarks.md)."""
+_FEW_ROWS: Final = 500
+"""Up to so many rows, exact scores of all take less time than rough scores before them."""
 # Chosen on real queries of all sources, see docs/benchmarks.md. Phrases are less like a query than
 # whole texts are, and a row with phrases must not lose by them.
 _PHRASES_SHARE: Final = 0.3
@@ -112,13 +115,18 @@ class Nearness:
     def __init__(self, vectors: StoredVectors, queries: Floats, mask: Mask | None) -> None:
         self._vectors = vectors
         self._queries = queries
-        rows = np.arange(vectors.wordings.size) if mask is None else np.flatnonzero(mask)
-        self._rough_ranking = Ranked(rows, self._with_phrases(rows, self._rough_scores))
+        self._rows = np.arange(vectors.wordings.size) if mask is None else np.flatnonzero(mask)
 
     def best(self, depth: int) -> Ranked:
         """Return the *depth* nearest rows, the nearest first, with their exact scores."""
-        rows = best(self._rough_ranking, max(_RESCORED, 2 * depth)).rows
+        rows = self._rows
+        if rows.size > _FEW_ROWS:
+            rows = best(self._rough_ranking, max(_RESCORED, 2 * depth)).rows
         return best(Ranked(rows, self.exact(rows)), depth)
+
+    @cached_property
+    def _rough_ranking(self) -> Ranked:
+        return Ranked(self._rows, self._with_phrases(self._rows, self._rough_scores))
 
     def exact(self, rows: Rows) -> Floats:
         """Return the exact score of each of *rows*."""
