@@ -24,6 +24,10 @@ Encoders with other numbers have other names, such as all-MiniLM-L6-v2-int8 of e
 """
 NO_MODEL: Final = "none"
 LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
+API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+REMEDY: Final = "check the address, the model and the key"
+TIMEOUT: Final = 60.0
+"""Seconds for one answer of an endpoint."""
 KEY_IN_THE_OPEN: Final = "the key of the text model would be sent unencrypted; use https"
 SPECS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),

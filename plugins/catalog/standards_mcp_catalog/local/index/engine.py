@@ -24,9 +24,8 @@ from standards_mcp_catalog.starter import starter_edition
 from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
-from standards_mcp_encoders.http import API_KEY_VARIABLE
 from standards_mcp_encoders.minilm import TextEncoder, Vectors, normalised
-from standards_mcp_encoders.spec import MINILM_NAME, is_minilm
+from standards_mcp_encoders.spec import API_KEY_VARIABLE, MINILM_NAME, is_minilm
 
 from .columns import Selection, select
 from .generation import Generation
