@@ -27,7 +27,7 @@ import numpy as np
 from knowledge import StdioClient, p95, resident
 from typing_extensions import override
 
-from standards_mcp_encoders import open_encoder
+from standards_mcp_encoders import encoder_name, open_encoder
 from standards_mcp_memory.encoders import Encoder, Kind
 from standards_mcp_memory.records import Draft, Vectors
 from standards_mcp_memory.service import Memory, make_store
@@ -91,7 +91,7 @@ class RandomEncoder(Encoder):
 
     @override
     async def name(self) -> str:
-        return "all-MiniLM-L6-v2-int8"
+        return encoder_name("minilm")
 
     @override
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:

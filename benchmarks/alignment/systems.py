@@ -112,7 +112,9 @@ def search(_: Corpus, texts: Texts) -> Iterator[list[str]]:
 
 
 async def _search(catalog: Catalog, texts: Texts) -> list[list[str]]:
-    ask = partial(search_by_text, count=DEPTH, given=None, reads_grade=True, reads_subject=True)
+    ask = partial(
+        search_by_text, count=DEPTH, base_filter=None, reads_grade=True, reads_subject=True
+    )
     try:
         answers = [await ask(catalog, text) for text in texts]
     finally:

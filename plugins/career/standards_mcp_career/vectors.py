@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standards_mcp import ApiError, ServiceError
-from standards_mcp_encoders import Vectors, open_encoder, shown_spec
+from standards_mcp_encoders import Vectors, encoder_name, open_encoder
 
 from .primitives import hash64, tokens
 from .settings import STUB
@@ -77,7 +77,7 @@ def embedder_of(spec: str) -> Embedder | None:
         except ServiceError as error:
             raise ApiError(f"The encoder of plugins.career.embedding failed: {error}") from error
 
-    return Embedder(Source("catalog", shown_spec(spec), "none"), embed)
+    return Embedder(Source("catalog", encoder_name(spec), "none"), embed)
 
 
 Key: TypeAlias = tuple[str, str]

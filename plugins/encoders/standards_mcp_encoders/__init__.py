@@ -2,15 +2,24 @@
 
 ``open_encoder("minilm").encode(["a text", "another"])`` returns an array with a row for each text.
 `SPECS` lists the forms of a spec, `check_model` checks a spec without loading the model,
-`is_address` recognizes endpoints, and `shown_spec` removes secrets. `EmbeddingClient` is the HTTP
-client for endpoints, synchronous and asynchronous.
+`is_address` recognizes endpoints, `is_minilm` spellings of the built-in model's name, and
+`shown_spec` removes secrets. `encoder_name` is the name by which an index remembers its encoder.
+`EmbeddingClient` is the HTTP client for endpoints, synchronous and asynchronous.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .errors import EncoderError, EncoderUnavailableError
-from .spec import SPECS, UnknownModelError, check_model, is_address, shown_spec
+from .spec import (
+    SPECS,
+    UnknownModelError,
+    check_model,
+    encoder_name,
+    is_address,
+    is_minilm,
+    shown_spec,
+)
 
 if TYPE_CHECKING:
     from .encoders import HttpEncoder, open_encoder
@@ -28,7 +37,9 @@ __all__ = [
     "UnknownModelError",
     "Vectors",
     "check_model",
+    "encoder_name",
     "is_address",
+    "is_minilm",
     "open_encoder",
     "shown_spec",
 ]

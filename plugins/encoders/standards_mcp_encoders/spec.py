@@ -1,6 +1,6 @@
 """Specs of text encoders, as settings write them; parsed without importing an encoder.
 
-minilm                          all-MiniLM-L6-v2 from a wheel, see `minilm`
+minilm                          all-MiniLM-L6-v2, the built-in encoder, see `minilm`
 none                            no encoder: search by words only
 sentence-transformers:NAME      a model of the extra ``sentence-transformers``
 fastembed:NAME                  a model of the extra ``fastembed``
@@ -17,8 +17,17 @@ from typing import Final
 from .errors import EncoderError
 
 MINILM: Final = "minilm"
+MINILM_NAME: Final = "all-MiniLM-L6-v2-w7a8"
+"""The name of the built-in encoder: weights of seven bits, activations of eight.
+
+Encoders with other numbers have other names, such as all-MiniLM-L6-v2-int8 of earlier versions.
+"""
 NO_MODEL: Final = "none"
 LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
+API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+REMEDY: Final = "check the address, the model and the key"
+TIMEOUT: Final = 60.0
+"""Seconds for one answer of an endpoint."""
 KEY_IN_THE_OPEN: Final = "the key of the text model would be sent unencrypted; use https"
 SPECS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
@@ -50,6 +59,20 @@ def shown_spec(spec: str) -> str:
         return spec
     address, mark, name = spec.partition("#")
     return _SECRETS.sub("", address) + mark + name
+
+
+def encoder_name(spec: str) -> str:
+    """Return `TextEncoder.name` of the encoder of *spec*, without opening it."""
+    return MINILM_NAME if spec == MINILM else shown_spec(spec)
+
+
+def is_minilm(model: str) -> bool:
+    """Return True if *model* is all-MiniLM-L6-v2 in any spelling, such as ``ORG/NAME``.
+
+    Vectors of its other forms are near enough to those of the built-in one to be compared.
+    """
+    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
+    return name in {"all-minilm-l6-v2", "all-minilm-l6-v2-int8", MINILM_NAME.casefold()}
 
 
 def check_model(spec: str) -> None:

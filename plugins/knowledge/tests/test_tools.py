@@ -171,7 +171,7 @@ async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
     reasons = {each["id"]: each.get("error") for each in answer["datasets"] if "error" in each}
     assert reasons == {
         "counts": "Index has 3 vectors, metadata has 5 documents",
-        "dimensions": "Index has 100 dimensions, encoder all-MiniLM-L6-v2-int8 has 384",
+        "dimensions": "Index has 100 dimensions, encoder all-MiniLM-L6-v2-w7a8 has 384",
         "garbage": reasons["garbage"],
         "good": reasons["good"],
         "library": reasons["library"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
-from standards_mcp_encoders import check_model, is_address
+from standards_mcp_encoders import check_model, is_address, is_minilm
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import TextEncoder
@@ -24,8 +24,7 @@ def _encoder_spec(model: str) -> str:
     Raises:
         ValueError: No encoder has this name, or the name is "none".
     """
-    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
-    if not is_address(model) and name.removesuffix("-int8") == "all-minilm-l6-v2":
+    if not is_address(model) and is_minilm(model):
         return "minilm"
     if model == "none":
         raise ValueError("products are found by their vectors: model cannot be none")

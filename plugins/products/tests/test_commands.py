@@ -77,7 +77,7 @@ def test_ones_own_products_are_built_and_asked(
     status = json.loads(run("products", "status", "--json").stdout)
     assert (status["products"], status["source"]) == (1, "products.csv")
     assert status["active"].startswith("amazon2020--")
-    assert status["model"] == "all-MiniLM-L6-v2-int8"
+    assert status["model"] == "all-MiniLM-L6-v2-w7a8"
     assert "collection: amazon2020\nproducts: 1\n" in run("products", "status").stdout
 
 

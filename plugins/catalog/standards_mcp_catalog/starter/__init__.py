@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord, text_hash
+from standards_mcp_encoders.spec import MINILM_NAME
 
 _SETS: Final = "sets.csv"
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
@@ -58,9 +59,6 @@ def starter_seed() -> Seed:
     The vectors, one of float16 for each record in the order of `starter_records`, are made by
     ``scripts/embed_starter.py``.
     """
-    # Heavy, and needed only when a catalog is filled.
-    from standards_mcp_encoders.minilm import MINILM_NAME  # noqa: PLC0415
-
     records = starter_records()
     hashes = [text_hash(record.description) for record in records]
     return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=starter_vectors())
@@ -102,8 +100,8 @@ def _array(name: str) -> Any:
 
 
 def starter_edition() -> str:
-    """Return a hash of all texts, and of the code that reads them."""
-    found = blake2b(digest_size=8)
+    """Return a hash of all texts, of the code that reads them, and of the encoder's name."""
+    found = blake2b(MINILM_NAME.encode(), digest_size=8)
     for table in (files(__name__) / _SETS, *_tables(), *_phrase_tables()):
         found.update(table.read_bytes())
     modules = (item for item in files(__name__).iterdir() if item.name.endswith(".py"))

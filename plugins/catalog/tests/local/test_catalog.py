@@ -29,6 +29,7 @@ from standards_mcp_catalog.records import StandardRecord, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors
+from standards_mcp_encoders.spec import MINILM_NAME
 
 
 class CountingEncoder:
@@ -231,6 +232,24 @@ def test_an_index_refuses_another_model_by_name(
     assert local.search("fractions").hits
     assert local.stats().model == "other"
     local.close()
+
+
+def test_an_index_of_an_earlier_built_in_encoder_says_how_to_build_it_again(
+    opened: LocalStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    class Earlier(MiniLmEncoder):
+        name = "all-MiniLM-L6-v2-int8"
+
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: Earlier())
+    opened.upsert(SMALL_CATALOG)
+    monkeypatch.setattr(engine, "open_encoder", open_encoder)
+    with closing(LocalStore(folder)) as local:
+        expected = rf"^the index at .* '{Earlier.name}', .*'{MINILM_NAME}'; run `[^`]*data build`$"
+        with pytest.raises(CatalogUnavailableError, match=expected):
+            local.search("fractions")
+        local.build()
+        assert local.search("fractions").hits
+        assert local.stats().model == MINILM_NAME
 
 
 def test_facets_and_stats_tell_what_there_is(opened: LocalStore, folder: Path):

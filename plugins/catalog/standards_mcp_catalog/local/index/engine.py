@@ -24,8 +24,8 @@ from standards_mcp_catalog.starter import starter_edition
 from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
-from standards_mcp_encoders.http import API_KEY_VARIABLE
-from standards_mcp_encoders.minilm import MINILM_NAME, TextEncoder, Vectors, normalised
+from standards_mcp_encoders.minilm import TextEncoder, Vectors, normalised
+from standards_mcp_encoders.spec import API_KEY_VARIABLE, MINILM_NAME, is_minilm
 
 from .columns import Selection, select
 from .generation import Generation
@@ -185,10 +185,12 @@ class Engine:
         if indexed is None:
             return None, (f"Searched by words only: the index has no vectors; {REBUILD}.",)
         if indexed != encoder.name:
+            # The built-in encoder of an earlier version is no model that a setting can name.
+            is_former = is_minilm(indexed) and encoder.name == MINILM_NAME
             raise CatalogUnavailableError(
                 f"the index at {generation.folder} was built with the model {indexed!r}, and the "
-                f"configured one is {encoder.name!r}; {REBUILD}, or set "
-                "[plugins.catalog.local] model"
+                f"configured one is {encoder.name!r}; {REBUILD}"
+                + ("" if is_former else ", or set [plugins.catalog.local] model")
             )
         return encoder, ()
 

@@ -10,6 +10,7 @@ than they do; a standard with lettered parts loses nothing.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
@@ -117,7 +118,7 @@ class Ranker:
             _, first = np.unique(groups, return_index=True)
             if len(first) >= top_k or exhausted:
                 leaders = np.sort(first)[:top_k]
-                return [self._match(int(rows[i]), float(scores[i])) for i in leaders]
+                return self._matches(rows[leaders], scores[leaders])
             # Many candidates have the same text. A longer list may have further texts.
             depth *= 4
 
@@ -157,12 +158,19 @@ class Ranker:
             return np.zeros(rows.size, np.float32)
         return _completed(rows, found, self._nearness.exact)
 
-    def _match(self, row: int, score: float) -> Match:
-        same = self._generation.groups == self._generation.groups[row]
+    def _matches(self, rows: Rows, scores: Floats) -> list[Match]:
+        groups = self._generation.groups
+        have_these_texts = np.isin(groups, groups[rows])
         if self._selection.mask is not None:
-            same &= self._selection.mask
-        others = [int(other) for other in np.flatnonzero(same) if other != row]
-        return Match(row, self._certainty * min(1.0, max(0.0, score)), others)
+            have_these_texts &= self._selection.mask
+        by_group = defaultdict[int, list[int]](list)
+        for row in np.flatnonzero(have_these_texts).tolist():
+            by_group[int(groups[row])].append(row)
+        scores = self._certainty * np.clip(scores, 0, 1)
+        return [
+            Match(row, score, [other for other in by_group[int(groups[row])] if other != row])
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+        ]
 
 
 def _completed(rows: Rows, found: Ranked, score: Callable[[Rows], Floats]) -> Floats:

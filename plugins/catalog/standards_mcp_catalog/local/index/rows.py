@@ -27,7 +27,8 @@ from standards_mcp_catalog.records import ancestors_text, chunks, comparable
 from standards_mcp_catalog.starter import phrase_vectors, starter_vectors, starter_wordings
 from standards_mcp_catalog.vocabulary.names import are_one_jurisdiction
 from standards_mcp_catalog.vocabulary.notation import canonical_key, with_prefixes
-from standards_mcp_encoders.minilm import MINILM_NAME, Vectors, normalised
+from standards_mcp_encoders.minilm import Vectors, normalised
+from standards_mcp_encoders.spec import MINILM_NAME
 
 from .columns import ColumnsWriter
 from .lexical import LexicalWriter

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -33,6 +34,8 @@ ReadArray: TypeAlias = Callable[[str, type, tuple[int | None, ...]], npt.NDArray
 _BLOCK: Final = 2**16  # rows whose eight-bit vectors are copied at once, if a filter scatters them
 _RESCORED: Final = 200
 """Minimum number of the roughly best rows that get an exact score (docs/benchmarks.md)."""
+_FEW_ROWS: Final = 700
+"""Up to so many rows, exact scores of all take less time than rough scores before them."""
 # Chosen on real queries of all sources, see docs/benchmarks.md. Phrases are less like a query than
 # whole texts are, and a row with phrases must not lose by them.
 _PHRASES_SHARE: Final = 0.3
@@ -112,13 +115,18 @@ class Nearness:
     def __init__(self, vectors: StoredVectors, queries: Floats, mask: Mask | None) -> None:
         self._vectors = vectors
         self._queries = queries
-        rows = np.arange(vectors.wordings.size) if mask is None else np.flatnonzero(mask)
-        self._rough_ranking = Ranked(rows, self._with_phrases(rows, self._rough_scores))
+        self._rows = np.arange(vectors.wordings.size) if mask is None else np.flatnonzero(mask)
 
     def best(self, depth: int) -> Ranked:
         """Return the *depth* nearest rows, the nearest first, with their exact scores."""
-        rows = best(self._rough_ranking, max(_RESCORED, 2 * depth)).rows
+        rows = self._rows
+        if rows.size > _FEW_ROWS:
+            rows = best(self._rough_ranking, max(_RESCORED, 2 * depth)).rows
         return best(Ranked(rows, self.exact(rows)), depth)
+
+    @cached_property
+    def _rough_ranking(self) -> Ranked:
+        return Ranked(self._rows, self._with_phrases(self._rows, self._rough_scores))
 
     def exact(self, rows: Rows) -> Floats:
         """Return the exact score of each of *rows*."""
@@ -152,8 +160,7 @@ class Nearness:
         return scores
 
     def _exact_scores(self, rows: Rows) -> Floats:
-        found: Floats = (self._vectors.exact.take(rows, axis=0) @ self._queries.T).max(axis=1)
-        return found
+        return _greatest_products(self._queries, self._vectors.exact.take(rows, axis=0))
 
     def _rough_scores(self, rows: Rows) -> Floats:
         # One factor for all passages, so that the greatest of their whole numbers is the nearest.
@@ -162,19 +169,24 @@ class Nearness:
         scores = np.empty(rows.size, np.float32)
         for start in range(0, rows.size, _BLOCK):
             part = rows[start : start + _BLOCK]
-            first, last = int(part[0]), int(part[-1])
-            if last - first < 2 * part.size:  # reading the rows between is faster than gathering
-                products = _greatest_products(passages, self._vectors.rough[first : last + 1])
-                is_whole = products.size == part.size
-                scores[start : start + part.size] = products if is_whole else products[part - first]
+            first, end = int(part[0]), int(part[-1]) + 1
+            if end - first < 2 * part.size:  # reading the rows between is faster than gathering
+                products = _greatest_products(passages, self._vectors.rough[first:end])
+                products *= self._vectors.scales[first:end]
+                if products.size != part.size:
+                    products = products[part - first]
             else:
                 products = _greatest_products(passages, self._vectors.rough.take(part, axis=0))
-                scores[start : start + part.size] = products
-        scores *= self._vectors.scales[rows]
-        return scores * np.float32(factor)
+                products *= self._vectors.scales[part]
+            scores[start : start + part.size] = products
+        scores *= np.float32(factor)
+        return scores
 
 
-def _greatest_products(passages: npt.NDArray[np.int8], rows: npt.NDArray[np.int8]) -> Floats:
+def _greatest_products(passages: npt.NDArray[Any], rows: npt.NDArray[Any]) -> Floats:
+    if not rows.size:
+        return np.zeros(0, np.float32)
+    # NumPy's product has threads of its own, which wait for each other on a busy machine.
     products = np.asarray(simsimd.cdist(passages, rows, "dot", out_dtype="float32"))
     greatest: Floats = products.reshape(len(passages), len(rows)).max(axis=0)
     return greatest
