@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from standards_mcp_memory.records import Document
+from .records import Document
 
 if TYPE_CHECKING:
     import numpy.typing as npt
