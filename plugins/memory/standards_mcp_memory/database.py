@@ -20,7 +20,7 @@ from standards_mcp.files import restrict
 from .records import Collection, Document, Hits, MissingCollectionError, Point, Vectors
 from .words import WordIndex, fuse_scores, query_words, word_weights
 
-_WORDS: Final = "words"
+WORDS: Final = "words"
 """The name of the sparse vectors of a server."""
 _MODEL_KEY: Final = "standards_mcp_model"
 _REEMBED_KEY: Final = "standards_mcp_reembedded"
@@ -85,7 +85,7 @@ class Database:
             reembed_source=reembed_source if isinstance(reembed_source, str) else None,
             # Within a collection, all vectors have one form of text: mixed ones would rank old
             # memories below new ones.
-            has_words=metadata.get(_SEARCH_KEY) == _WORDS,
+            has_words=metadata.get(_SEARCH_KEY) == WORDS,
         )
 
     def count(self, name: str) -> int:
@@ -100,11 +100,11 @@ class Database:
         """
         metadata = {
             _MODEL_KEY: collection.model,
-            _SEARCH_KEY: _WORDS if collection.has_words else None,
+            _SEARCH_KEY: WORDS if collection.has_words else None,
             _REEMBED_KEY: collection.reembed_source,
         }
         size = collection.dimensions or 0
-        words = {_WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         try:
             self.client.create_collection(
                 collection.name,
@@ -225,13 +225,17 @@ class Database:
         name, words = collection.name, query_words(query)
         if collection.has_words and not self._is_server:
             return self._search_embedded(collection, vector, words, limit)
-        if not (collection.has_words and words):
-            return _hits(self._query(name, limit, query=vector.tolist()))
+        if collection.has_words and words:
+            return self.search_fused(name, vector, words, limit)
+        return _hits(self._query(name, limit, query=vector.tolist()))
+
+    def search_fused(self, name: str, vector: Vectors, words: list[int], limit: int) -> Hits:
+        """Return the nearest memories of a server by meaning and words; Qdrant fuses both."""
         candidates = max(_MIN_CANDIDATES, 2 * limit)
         sparse = models.SparseVector(indices=words, values=[1.0] * len(words))
         lists = [
             models.Prefetch(query=vector.tolist(), limit=candidates),
-            models.Prefetch(query=sparse, using=_WORDS, limit=candidates),
+            models.Prefetch(query=sparse, using=WORDS, limit=candidates),
         ]
         fusion = models.FusionQuery(fusion=models.Fusion.RRF)
         return _hits(self._query(name, limit, prefetch=lists, query=fusion))
@@ -273,7 +277,7 @@ class Database:
         if collection.has_words:
             weights = word_weights(document.text)
             sparse = models.SparseVector(indices=[*weights], values=[*weights.values()])
-            vectors = {"": vectors, _WORDS: sparse}
+            vectors = {"": vectors, WORDS: sparse}
         return models.PointStruct(id=document.id, vector=vectors, payload=payload)
 
     @contextmanager
@@ -302,9 +306,10 @@ class Database:
 
     def _connection(self, name: str) -> sqlite3.Connection | None:
         """Return the database of a collection; None for a server, or another client version."""
-        collections: Any = getattr(getattr(self.client, "_client", None), "collections", None)
-        collection: Any = collections.get(name) if isinstance(collections, dict) else None
-        connection: object = getattr(getattr(collection, "storage", None), "storage", None)
+        collections: object = getattr(getattr(self.client, "_client", None), "collections", None)
+        by_name = cast("dict[str, object]", collections) if isinstance(collections, dict) else {}
+        storage = getattr(by_name.get(name), "storage", None)
+        connection: object = getattr(storage, "storage", None)
         return connection if isinstance(connection, sqlite3.Connection) else None
 
 

@@ -32,6 +32,7 @@ from .service import Memory
 from .writing import Writer, WriteResult
 
 _TRY_RESULTS: Final = 5
+_NOT_PRUNED: Final = "Nothing was pruned, because something was not imported."
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 
 
@@ -129,11 +130,9 @@ def import_memories(  # noqa: PLR0913  - the options of a command
     result = location.run(lambda memory: _write(memory, source, collection, root, dry_run=dry_run))
     is_complete = not (source.is_incomplete or result.skipped)
     stale = result.stale if is_complete else []
-    if prune and not is_complete:
-        print_text("Nothing was pruned, because something was not imported.", err=True)
     if not stale:
         source.check_has_files()  # with --prune, an empty folder is valid if it had files before
-    has_nothing = not (source.drafts or stale)
+    exit_code = int(not (source.drafts or stale))
     answer: ImportAnswer = {
         "collection": collection,
         "created": result.created,
@@ -142,13 +141,14 @@ def import_memories(  # noqa: PLR0913  - the options of a command
         "skipped": source.skipped + result.skipped,
     }
     if prune:
-        pruned = [memory.document for memory in stale if memory.is_orphan]
-        if not (is_sure or dry_run or _confirm_prune(pruned)):
+        pruned = [memory.document for memory in stale if not memory.remaining_origins]
+        if not (dry_run or is_sure or _confirm_prune(pruned)):
             pruned = []
         elif stale and not dry_run:
             pruned = location.run(lambda memory: Writer(memory).prune(collection, stale))
         answer["pruned"] = [{"id": memory.id, "title": memory.title} for memory in pruned]
-    return Report(answer, lambda: _import_text(answer, dry_run=dry_run), int(has_nothing))
+    notes = () if is_complete or not prune else (_NOT_PRUNED,)
+    return Report(answer, lambda: _import_text(answer, dry_run=dry_run), exit_code, notes)
 
 
 @click.command("export", epilog=examples("memory export notes notes.jsonl"))

@@ -32,11 +32,6 @@ class StaleMemory(NamedTuple):
     document: Document
     remaining_origins: Origins
 
-    @property
-    def is_orphan(self) -> bool:
-        """True if the memory has no origin any more."""
-        return not self.remaining_origins
-
     def as_draft(self) -> Draft:
         """Return a draft that stores the remaining origins."""
         document, origins = self
@@ -88,9 +83,9 @@ class Matcher:
         self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
 
     def match(self) -> list[Draft]:
-        """Return the drafts with the ids and the origins to store, in the same order.
+        """Return the drafts with the ids and the origins to store.
 
-        A draft has no id if its front matter names ids that other memories have.
+        The first ones have no id, because their front matter names ids that other memories have.
         """
         for match in self._matches:
             if match.draft.id is not None:
@@ -161,9 +156,9 @@ class Matcher:
         for match in self._matches:
             if match.id is None and (key := rule(match.draft.origin or STORED, match.draft)):
                 candidates = (i for i in free.get(key, ()) if i not in self._taken_ids)
-                doc_id = next((i for i in candidates if allows(match, i)), None)
-                if doc_id is not None:
-                    self._take(match, doc_id)
+                best = next((i for i in candidates if allows(match, i)), None)
+                if best is not None:
+                    self._take(match, best)
 
     def _take(self, match: _Match, doc_id: int) -> None:
         match.id = doc_id
@@ -209,27 +204,28 @@ class Matcher:
 
     def _drafts_with_origins(self, rewritten_ids: AbstractSet[int]) -> list[Draft]:
         origins_by_id: dict[int, Origins] = {}
-        for match in self._matches:
-            if match.id is not None:
-                document, draft = self._stored.get(match.id), match.draft
-                before = document.origins if document and match.id not in rewritten_ids else ()
-                origins = origins_by_id.get(match.id, before)
-                if draft.origin:
-                    self._ids_by_place.setdefault(draft.origin.place, set()).add(match.id)
-                for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
-                    origins = with_origin(origins, new)
-                origins_by_id[match.id] = origins
-        return [
-            match.draft
-            if match.id is None
-            else replace(
-                match.draft,
-                id=match.id,
-                origins=self._remaining(match.id, origins_by_id[match.id]),
-                replaces=_parts_to_replace(match.draft, self._stored.get(match.id)),
-            )
-            for match in self._matches
-        ]
+        matched = [(match.id, match.draft) for match in self._matches if match.id is not None]
+        for doc_id, draft in matched:
+            document = self._stored.get(doc_id)
+            before = document.origins if document and doc_id not in rewritten_ids else ()
+            origins = origins_by_id.get(doc_id, before)
+            if draft.origin:
+                self._ids_by_place.setdefault(draft.origin.place, set()).add(doc_id)
+            for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
+                origins = with_origin(origins, new)
+            origins_by_id[doc_id] = origins
+        # Of equal drafts, those with the id write the memory, or else the first that changes it.
+        writer_ids = {draft.id for _, draft in matched}
+        drafts = [match.draft for match in self._matches if match.id is None]
+        for doc_id, draft in matched:
+            parts = _parts_to_replace(draft, self._stored.get(doc_id))
+            if draft.id is None and doc_id in writer_ids:
+                parts = "origins"
+            elif parts != "origins":
+                writer_ids.add(doc_id)
+            origins = self._remaining(doc_id, origins_by_id[doc_id])
+            drafts.append(replace(draft, id=doc_id, origins=origins, replaces=parts))
+        return drafts
 
     def _remaining(self, doc_id: int, origins: Origins) -> Origins:
         """Return the origins of a memory whose places no draft with another memory has.

@@ -11,28 +11,9 @@ import click
 
 from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
+from . import schemas
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
-from .schemas import (
-    DEFAULT_RESULTS,
-    BatchAnswer,
-    CollectionName,
-    CollectionsAnswer,
-    Content,
-    DeleteAnswer,
-    DocumentAnswer,
-    DocumentId,
-    Format,
-    Limit,
-    PreviewText,
-    Query,
-    References,
-    SearchAnswer,
-    StoreAnswer,
-    Tags,
-    Title,
-    UpdateAnswer,
-)
 from .service import Memory, missing_document, open_memory
 from .settings import MemorySettings
 from .writing import Writer
@@ -83,15 +64,15 @@ class MemoryPlugin(Plugin[MemorySettings]):
         update_hints = {"destructive": True, "idempotent": True}
         store_hints = {**update_hints, "destructive": False}
         reading: list[tuple[Any, ...]] = [
-            (self.search, "Search memories", SearchAnswer, read_hints),
-            (self.fetch, "Fetch a memory", DocumentAnswer, read_hints),
-            (self.batch_fetch, "Fetch several memories", BatchAnswer, batch_hints),
-            (self.list_collections, "List collections", CollectionsAnswer, read_hints),
+            (self.search, "Search memories", schemas.SearchAnswer, read_hints),
+            (self.fetch, "Fetch a memory", schemas.DocumentAnswer, read_hints),
+            (self.batch_fetch, "Fetch several memories", schemas.BatchAnswer, batch_hints),
+            (self.list_collections, "List collections", schemas.CollectionsAnswer, read_hints),
         ]
         writing: list[tuple[Any, ...]] = [
-            (self.store, "Store a memory", StoreAnswer, store_hints),
-            (self.update, "Change a memory", UpdateAnswer, update_hints),
-            (self.delete, "Delete a memory", DeleteAnswer, {"destructive": True}),
+            (self.store, "Store a memory", schemas.StoreAnswer, store_hints),
+            (self.update, "Change a memory", schemas.UpdateAnswer, update_hints),
+            (self.delete, "Delete a memory", schemas.DeleteAnswer, {"destructive": True}),
         ]
         for function, title, answer, hints in reading + writing * self.settings.writable:
             yield Tool(
@@ -114,10 +95,10 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     async def search(
         self,
-        query: Query,
-        collection: CollectionName,
-        limit: Limit = DEFAULT_RESULTS,
-        response_format: Format = "markdown",
+        query: schemas.Query,
+        collection: schemas.CollectionName,
+        limit: schemas.Limit = schemas.DEFAULT_RESULTS,
+        response_format: schemas.Format = "markdown",
     ) -> ToolResult:
         """Search memories: past decisions, solved problems, known pitfalls.
 
@@ -129,14 +110,17 @@ class MemoryPlugin(Plugin[MemorySettings]):
         return _result(answer, render_search(answer), response_format, notes)
 
     async def fetch(
-        self, doc_id: DocumentId, collection: CollectionName, response_format: Format = "markdown"
+        self,
+        doc_id: schemas.DocumentId,
+        collection: schemas.CollectionName,
+        response_format: schemas.Format = "markdown",
     ) -> ToolResult:
         """Get one memory in full by its id, from an answer of memory_search for the collection."""
         answer = await self._memory.fetch(doc_id, collection)
         return _result(answer, render_document(answer), response_format)
 
     async def batch_fetch(
-        self, doc_refs: References, response_format: Format = "markdown"
+        self, doc_refs: schemas.References, response_format: schemas.Format = "markdown"
     ) -> ToolResult:
         """Get up to 50 memories in full at once, also from several collections.
 
@@ -152,11 +136,11 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     async def store(
         self,
-        collection: CollectionName,
-        title: Title,
-        content: Content,
-        preview: PreviewText | None = None,
-        tags: Tags | None = None,
+        collection: schemas.CollectionName,
+        title: schemas.Title,
+        content: schemas.Content,
+        preview: schemas.PreviewText | None = None,
+        tags: schemas.Tags | None = None,
     ) -> ToolResult:
         """Store a memory in a collection: a decision with its reason, or a solved problem.
 
@@ -168,12 +152,12 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     async def update(
         self,
-        doc_id: DocumentId,
-        collection: CollectionName,
-        title: Title | None = None,
-        content: Content | None = None,
-        preview: PreviewText | None = None,
-        tags: Tags | None = None,
+        doc_id: schemas.DocumentId,
+        collection: schemas.CollectionName,
+        title: schemas.Title | None = None,
+        content: schemas.Content | None = None,
+        preview: schemas.PreviewText | None = None,
+        tags: schemas.Tags | None = None,
     ) -> ToolResult:
         """Change a memory by its id: the given fields replace the stored ones, the rest stays."""
         answer = await self._writer.update(
@@ -181,11 +165,13 @@ class MemoryPlugin(Plugin[MemorySettings]):
         )
         return _result(answer)
 
-    async def delete(self, doc_id: DocumentId, collection: CollectionName) -> ToolResult:
+    async def delete(
+        self, doc_id: schemas.DocumentId, collection: schemas.CollectionName
+    ) -> ToolResult:
         """Delete a memory by its id, for good."""
         if not await self._writer.delete([doc_id], collection):
             raise missing_document(doc_id, collection)
-        return _result(DeleteAnswer(id=doc_id, collection=collection, deleted=True))
+        return _result(schemas.DeleteAnswer(id=doc_id, collection=collection, deleted=True))
 
 
 def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
@@ -195,7 +181,7 @@ def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
 def _result(
     answer: Mapping[str, Any],
     markdown: str | None = None,
-    response_format: Format = "markdown",
+    response_format: schemas.Format = "markdown",
     notes: tuple[str, ...] = (),
 ) -> ToolResult:
     """Return a result with Markdown as text, or JSON if requested or without Markdown."""

@@ -68,7 +68,7 @@ async def _take_over(
     if original is None:
         name = copy.name.removesuffix(COPY_SUFFIX)
         original = new = replace(copy, name=name, reembed_source=name)
-        await memory.store.run(name, lambda database: database.create(new))
+        await memory.store.run(name, lambda db: db.create(new))
     await _copy(memory, copy, original, progress)
     await memory.drop(copy)
 
@@ -78,15 +78,13 @@ async def _copy(memory: Memory, source: Collection, target: Collection, progress
     documents = await _read_all(memory, source)
     copied = {document.id: document for document in await _read_all(memory, target)}
     extra_ids = copied.keys() - {document.id for document in documents}
-    await memory.store.run(target.name, lambda database: database.delete(target.name, extra_ids))
+    await memory.store.run(target.name, lambda db: db.delete(target.name, extra_ids))
     remaining = [document for document in documents if copied.get(document.id) != document]
     for start in range(0, len(remaining), BATCH_SIZE):
         batch = remaining[start : start + BATCH_SIZE]
         unchanged = [document.id for document in batch] if source.form == target.form else []
         points = await memory.add_vectors(target, batch, unchanged, source.name)
-        await memory.store.run(
-            target.name, lambda database, batch: database.upsert(target, batch), points
-        )
+        await memory.store.run(target.name, lambda db, batch: db.upsert(target, batch), points)
         progress(len(documents) - len(remaining) + start + len(batch), len(documents))
 
 

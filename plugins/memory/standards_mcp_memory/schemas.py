@@ -5,15 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Final, Literal, NotRequired, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictInt,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 from typing_extensions import TypedDict
 
 from .records import LARGEST_ID
@@ -48,18 +40,18 @@ def _check_not_blank(text: str) -> str:
 Format: TypeAlias = Annotated[Literal["markdown", "json"], Field(description="Format of the text.")]
 CollectionName = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=LONGEST_NAME),
-    AfterValidator(_check_name),
     Field(
+        min_length=1,
+        max_length=LONGEST_NAME,
         description="A collection: the role or the topic whose memories it holds.",
         json_schema_extra={"pattern": r"^[^/\\\x00-\x1f\x7f]+$"},
     ),
+    AfterValidator(_check_name),
 ]
 Query = Annotated[
     str,
-    StringConstraints(min_length=2, max_length=500),
+    Field(min_length=2, max_length=500, description="A question or a few words."),
     AfterValidator(_check_not_blank),
-    Field(description="A question or a few words."),
 ]
 Limit = Annotated[StrictInt, Field(ge=1, le=100, description="The most previews.")]
 DocumentId = Annotated[
@@ -67,21 +59,17 @@ DocumentId = Annotated[
 ]
 Title = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=500),
+    Field(min_length=1, max_length=500, description="The subject of the memory, in a line."),
     AfterValidator(_check_not_blank),
-    Field(description="The subject of the memory, in a line."),
 ]
 Content = Annotated[
     str, Field(max_length=200_000, description="The whole text to remember, in Markdown.")
 ]
 PreviewText = Annotated[
     str,
-    Field(
-        max_length=2000,
-        description="Two or three sentences that help a reader to decide on a fetch.",
-    ),
+    Field(max_length=2000, description="Two or three sentences that help to decide on a fetch."),
 ]
-_Tag = Annotated[str, StringConstraints(pattern=r"^[^\s#,]+$", max_length=100)]
+_Tag = Annotated[str, Field(pattern=r"^[^\s#,]+$", max_length=100)]
 Tags = Annotated[list[_Tag], Field(max_length=50, description="Words without # and spaces.")]
 
 

@@ -50,9 +50,9 @@ class Memory:
             await self.check_model(target)
             (vector,) = await self.encode(target, [query], "query")
             # A large index of words takes seconds to make, so this is a job with its own deadline.
-            await self.store.run(collection, lambda database: database.index_words(target))
+            await self.store.run(collection, lambda db: db.index_words(target))
             hits, uuid_count = await self.store.run(
-                collection, lambda database: database.search(target, vector, query, limit)
+                collection, lambda db: db.search(target, vector, query, limit)
             )
         except MissingCollectionError as error:
             return {**answer, "collections": error.names}, ()
@@ -99,7 +99,7 @@ class Memory:
 
     async def collections(self) -> CollectionsAnswer:
         """Return all collections, by name."""
-        names = await self.store.run("", lambda database: database.names())
+        names = await self.store.run("", lambda db: db.names())
         entries = [await self.find(name) for name in names]  # None if it was deleted meanwhile
         return {
             "collections": [
@@ -119,13 +119,7 @@ class Memory:
         """
         offset: object = None
         while True:
-            documents, offset = await self.store.run(
-                collection,
-                lambda database, start: database.page(
-                    collection, start, _PAGE, with_payload=with_payload
-                ),
-                offset,
-            )
+            documents, offset = await self._page(collection, offset, with_payload=with_payload)
             for document in documents:
                 yield document
             if offset is None:
@@ -147,14 +141,14 @@ class Memory:
                     "interrupted, run `standards-mcp memory reembed` for it again."
                 )
         if entry is None:
-            names = await self.store.run("", lambda database: database.names())
+            names = await self.store.run("", lambda db: db.names())
             raise MissingCollectionError(collection, names)
         return entry
 
     async def find(self, collection: str) -> Collection | None:
         """Return the description of a collection, or None. Ignore an unfinished `reembed`."""
         with suppress(MissingCollectionError):
-            return await self.store.run(collection, lambda database: database.describe(collection))
+            return await self.store.run(collection, lambda db: db.describe(collection))
         return None
 
     async def copy_of(self, collection: str) -> Collection | None:
@@ -171,16 +165,16 @@ class Memory:
         model = await self.encoder.name()
         vectors = await self.encoder.encode(["memory"], "document")
         new = Collection(name, 0, model, vectors.shape[1], reembed_source, has_words=True)
-        await self.store.run(name, lambda database: database.create(new))
+        await self.store.run(name, lambda db: db.create(new))
         return new
 
     async def drop(self, collection: Collection) -> None:
         """Delete a collection with its memories, if it exists."""
-        await self.store.run(collection.name, lambda database: database.drop(collection.name))
+        await self.store.run(collection.name, lambda db: db.drop(collection.name))
 
     async def count(self, collection: str) -> int:
         """Return the exact number of memories; the count of a description may be rough."""
-        return await self.store.run(collection, lambda database: database.count(collection))
+        return await self.store.run(collection, lambda db: db.count(collection))
 
     async def check_model(self, collection: Collection) -> None:
         """Check that no other model than the encoder's is recorded for a collection.
@@ -193,10 +187,8 @@ class Memory:
                 f"Collection '{one_line(collection.name)}' does not have one unnamed vector with "
                 "the distance cosine. Import its memories into a new collection."
             )
-        name = await self.encoder.name()
-        if collection.model not in (None, name):
-            vectors = await self.encoder.encode(["memory"], "query")
-            raise _model_mismatch(collection, name, vectors.shape[1])
+        if collection.model not in (None, await self.encoder.name()):
+            raise await self._model_mismatch(collection)
 
     async def encode(self, collection: Collection, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return vectors of texts for a collection.
@@ -206,7 +198,7 @@ class Memory:
         """
         vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
-            raise _model_mismatch(collection, await self.encoder.name(), vectors.shape[1])
+            raise await self._model_mismatch(collection)
         return vectors
 
     async def add_vectors(
@@ -225,20 +217,32 @@ class Memory:
         Raises:
             ApiError: The encoder's vectors have another length than the collection's.
         """
-        vectors = await self.store.run(
-            source, lambda database: database.vectors(source, unchanged_ids)
-        )
+        vectors = await self.store.run(source, lambda db: db.vectors(source, unchanged_ids))
         if changed := [document for document in documents if document.id not in vectors]:
             rows = await self.encode(collection, [*map(collection.text_of, changed)], "document")
             vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
         return [(document, vectors[document.id]) for document in documents]
 
+    async def _page(
+        self, name: str, offset: object, *, with_payload: bool
+    ) -> tuple[list[Document], object]:
+        return await self.store.run(
+            name, lambda db: db.page(name, offset, _PAGE, with_payload=with_payload)
+        )
+
+    async def _model_mismatch(self, collection: Collection) -> ApiError:
+        name, vectors = await self.encoder.name(), await self.encoder.encode(["memory"], "query")
+        return ApiError(
+            f"Collection '{one_line(collection.name)}' holds vectors of "
+            f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured "
+            f"model is {name} ({vectors.shape[1]}). Run `standards-mcp memory reembed` for this "
+            "collection, or set [plugins.memory] model to the model of its vectors."
+        )
+
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         documents: dict[int, Document] = {}
         with suppress(MissingCollectionError):
-            documents = await self.store.run(
-                collection, lambda database: database.retrieve(collection, ids)
-            )
+            documents = await self.store.run(collection, lambda db: db.retrieve(collection, ids))
         if len(documents) < len(ids):
             await self.describe(collection)  # raises if the missing ones may be in a copy
         return documents
@@ -294,12 +298,3 @@ def _previews(hits: Sequence[tuple[Document, float]]) -> list[Preview]:
         for document, score in hits
     ]
     return sorted(previews, key=lambda preview: (-preview["score"], preview["id"]))
-
-
-def _model_mismatch(collection: Collection, name: str, dimensions: int) -> ApiError:
-    return ApiError(
-        f"Collection '{one_line(collection.name)}' holds vectors of "
-        f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured model "
-        f"is {name} ({dimensions}). Run `standards-mcp memory reembed` for this collection, or set "
-        "[plugins.memory] model to the model of its vectors."
-    )

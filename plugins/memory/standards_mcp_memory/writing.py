@@ -61,9 +61,12 @@ class WriteResult:
         after = draft.document(draft.id, before)
         self.ids.add(draft.id)
         self.memories[draft.id] = after
-        self.created += before is None
-        self.unchanged += before == after
-        self.updated += before not in (None, after)
+        if before is None:
+            self.created += 1
+        elif before != after:
+            self.updated += 1
+        else:
+            self.unchanged += 1
         return before != after
 
 
@@ -76,7 +79,7 @@ class Writer:
     """
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+        self._memory, self._store = memory, memory.store
         self._write_lock = anyio.Lock()
         self._highest_ids: dict[str, int] = {}
 
@@ -84,9 +87,8 @@ class Writer:
         """Write a memory, or update the other fields of the one with its title and content."""
         async with self._alone():
             target = await self._prepare(collection)
-            twin = await self._memory.store.run(
-                collection,
-                lambda database: database.find_equal(collection, draft.title, draft.content),
+            twin = await self._store.run(
+                collection, lambda db: db.find_equal(collection, draft.title, draft.content)
             )
             if twin is not None:
                 origins = with_origin(twin.origins, STORED)
@@ -179,16 +181,20 @@ class Writer:
         async with self._alone():
             stored = await self._retrieve(collection, [memory.document.id for memory in stale])
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
-            orphans = {memory.document.id: memory.document for memory in same if memory.is_orphan}
+            orphans = {
+                memory.document.id: memory.document
+                for memory in same
+                if not memory.remaining_origins
+            }
             deleted = await self._delete(list(orphans), collection)
             target = await self._memory.describe(collection)
-            remaining = [memory.as_draft() for memory in same if not memory.is_orphan]
-            await self._write_all(target, remaining)
+            changed = [memory.as_draft() for memory in same if memory.remaining_origins]
+            await self._write_all(target, changed)
             return [orphans[doc_id] for doc_id in deleted]
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        async with self._write_lock, self._memory.store.held():
+        async with self._write_lock, self._store.held():
             yield
 
     async def _prepare(self, collection: str) -> Collection:
@@ -211,17 +217,13 @@ class Writer:
         return max([document.id async for document in documents], default=0)
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
-        return await self._memory.store.run(
-            collection, lambda database: database.retrieve(collection, ids)
-        )
+        return await self._store.run(collection, lambda db: db.retrieve(collection, ids))
 
     async def _delete(self, ids: Sequence[int], collection: str) -> list[int]:
         await self._memory.describe(collection)
         highest = await self._highest_in(collection)
         self._highest_ids[collection] = max(self._highest_ids.get(collection, 0), highest)
-        return await self._memory.store.run(
-            collection, lambda database: database.delete(collection, ids)
-        )
+        return await self._store.run(collection, lambda db: db.delete(collection, ids))
 
     async def _write_all(
         self,
@@ -263,9 +265,7 @@ class Writer:
             target, list(documents.values()), unchanged, target.name
         )
         replacing = [point for point in points if point[0].id not in new_ids]
-        await self._memory.store.run(
-            target.name, lambda database: database.upsert(target, replacing)
-        )
+        await self._store.run(target.name, lambda db: db.upsert(target, replacing))
         new = [point for point in points if point[0].id in new_ids]
         return [document.id for document, _ in replacing] + await self._insert(target, new)
 
@@ -273,8 +273,8 @@ class Writer:
         """Write new memories, and return their ids: new ones if another writer was faster."""
         ids: list[int] = []
         while points:
-            stored = await self._memory.store.run(
-                target.name, lambda database, batch: database.insert(target, batch), points
+            stored = await self._store.run(
+                target.name, lambda db, batch: db.insert(target, batch), points
             )
             lost: list[Point] = []
             for document, vector in points:
