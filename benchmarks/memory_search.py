@@ -130,7 +130,7 @@ async def compare(memory: Memory, drafts: Sequence[Draft]) -> None:
     writer = Writer(memory)
     for collection in ("before", "words"):
         await writer.write(drafts, collection, lambda _done, _total: None)
-    documents = [each async for each in memory.read_all("words")]
+    documents = await memory.read_all("words")
     ids = {each.title: each.id for each in documents}
     await fill_sparse(memory, documents)
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
-from .records import Collection
+from .records import Collection, Document
 from .reembedding import reembed
 from .rendering import PLAIN, one_line, render_document, render_search
 from .schemas import (
@@ -81,6 +81,17 @@ def checked(kind: Any) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return check
 
 
+async def read_complete(memory: Memory, collection: str) -> list[Document]:
+    """Return all memories of a collection, unless a `reembed` is replacing it.
+
+    Raises:
+        MissingCollectionError: The collection does not exist.
+        ApiError: A `reembed` is replacing the collection.
+    """
+    await memory.describe(collection)
+    return await memory.read_all(collection)
+
+
 pass_location: Final = click.make_pass_decorator(MemoryLocation)
 collection_argument: Final = click.argument("collection", callback=checked(CollectionName))
 
@@ -94,7 +105,10 @@ def list_memories(location: MemoryLocation, collection: str | None) -> Report:
     if collection is None:
         answer = location.run(Memory.collections)
         return Report(answer, lambda: _collections_text(answer), int(not answer["collections"]))
-    rows = location.run(lambda memory: _rows(memory, collection))
+    rows = [
+        {"id": document.id, "title": document.title, "preview": document.preview}
+        for document in location.run(lambda memory: read_complete(memory, collection))
+    ]
     listing = {"collection": collection, "count": len(rows), "memories": rows}
     lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
     text = "\n".join(lines) or f"Collection {collection} is empty."
@@ -198,14 +212,6 @@ COLLECTION_COMMANDS: Final = (
     delete_memories,
     reembed_memories,
 )
-
-
-async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
-    await memory.describe(collection)
-    return [
-        {"id": document.id, "title": document.title, "preview": document.preview}
-        async for document in memory.read_all(collection)
-    ]
 
 
 def _collections_text(answer: CollectionsAnswer) -> str:

@@ -15,7 +15,13 @@ from typing_extensions import TypedDict
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
-from .commands import MemoryLocation, checked, collection_argument, pass_location
+from .commands import (
+    MemoryLocation,
+    checked,
+    collection_argument,
+    pass_location,
+    read_complete,
+)
 from .import_files import Source, line_of, read_source
 from .import_markdown import Split
 from .records import Document
@@ -216,6 +222,5 @@ def _skipped_lines(skipped: Sequence[Skipped]) -> list[str]:
 
 async def _export_lines(memory: Memory, collection: str) -> tuple[list[str], int]:
     """Return the lines of an export, and the number of memories with other ids than numbers."""
-    await memory.describe(collection)
-    lines = [line_of(document) async for document in memory.read_all(collection)]
+    lines = [line_of(document) for document in await read_complete(memory, collection)]
     return lines, max(0, await memory.count(collection) - len(lines))

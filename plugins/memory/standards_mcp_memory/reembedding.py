@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from standards_mcp import ApiError
 
-from .records import COPY_SUFFIX, Collection, Document
+from .records import COPY_SUFFIX, Collection
 from .rendering import one_line
 from .service import Memory
 from .writing import BATCH_SIZE, Progress
@@ -45,7 +45,7 @@ async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
             await memory.drop(copy)
             copy = None
         if original.form != target_form:
-            count = len(await _read_all(memory, original))
+            count = len(await memory.read_all(name))
             if (lost_count := await memory.count(name) - count) > 0:
                 raise ApiError(
                     f"Collection {one_line(name)} has {lost_count} memories whose ids are not "
@@ -75,8 +75,8 @@ async def _take_over(
 
 async def _copy(memory: Memory, source: Collection, target: Collection, progress: Progress) -> None:
     """Make the memories of *target* equal to the memories of *source*."""
-    documents = await _read_all(memory, source)
-    copied = {document.id: document for document in await _read_all(memory, target)}
+    documents = await memory.read_all(source.name)
+    copied = {document.id: document for document in await memory.read_all(target.name)}
     extra_ids = copied.keys() - {document.id for document in documents}
     await memory.store.run(target.name, lambda db: db.delete(target.name, extra_ids))
     remaining = [document for document in documents if copied.get(document.id) != document]
@@ -86,7 +86,3 @@ async def _copy(memory: Memory, source: Collection, target: Collection, progress
         points = await memory.add_vectors(target, batch, unchanged, source.name)
         await memory.store.run(target.name, lambda db, batch: db.upsert(target, batch), points)
         progress(len(documents) - len(remaining) + start + len(batch), len(documents))
-
-
-async def _read_all(memory: Memory, collection: Collection) -> list[Document]:
-    return [document async for document in memory.read_all(collection.name)]

@@ -109,21 +109,17 @@ class Memory:
             ]
         }
 
-    async def read_all(
-        self, collection: str, *, with_payload: bool = True
-    ) -> AsyncGenerator[Document]:
-        """Yield all memories, by id. Each page is a request with its own deadline.
+    async def read_all(self, name: str, *, with_payload: bool = True) -> list[Document]:
+        """Return all memories, by id. Each page is a request with its own deadline.
 
         Raises:
             MissingCollectionError: The collection does not exist.
         """
-        offset: object = None
-        while True:
-            documents, offset = await self._page(collection, offset, with_payload=with_payload)
-            for document in documents:
-                yield document
-            if offset is None:
-                return
+        documents, offset = await self._page(name, None, with_payload=with_payload)
+        while offset is not None:
+            page, offset = await self._page(name, offset, with_payload=with_payload)
+            documents += page
+        return documents
 
     async def describe(self, collection: str) -> Collection:
         """Return the description of a collection.

@@ -153,8 +153,8 @@ class Writer:
         async with self._alone():
             with suppress(MissingCollectionError):
                 await self._memory.describe(collection)
-                async for document in self._memory.read_all(collection):
-                    result.memories[document.id] = document
+                documents = await self._memory.read_all(collection)
+                result.memories = {document.id: document for document in documents}
             stored = dict(result.memories)
             matcher = Matcher(stored, partial(self._next_id, collection), drafts, files)
             matched = matcher.match()
@@ -213,8 +213,8 @@ class Writer:
         return target
 
     async def _highest_in(self, collection: str) -> int:
-        documents = self._memory.read_all(collection, with_payload=False)
-        return max([document.id async for document in documents], default=0)
+        documents = await self._memory.read_all(collection, with_payload=False)
+        return max((document.id for document in documents), default=0)
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         return await self._store.run(collection, lambda db: db.retrieve(collection, ids))
