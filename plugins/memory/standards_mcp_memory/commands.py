@@ -15,18 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
+from . import schemas
 from .records import Collection, Document
 from .reembedding import reembed
 from .rendering import PLAIN, one_line, render_document, render_search
-from .schemas import (
-    DEFAULT_RESULTS,
-    CollectionName,
-    CollectionsAnswer,
-    DocumentId,
-    Limit,
-    Query,
-    first_error,
-)
 from .service import Memory, open_memory
 from .settings import IN_MEMORY, MemorySettings
 from .writing import Writer
@@ -76,7 +68,7 @@ def checked(kind: Any) -> Callable[[click.Context, click.Parameter, Any], Any]:
         try:
             return adapter.validate_python(value)
         except ValidationError as error:
-            raise click.BadParameter(first_error(error)) from None
+            raise click.BadParameter(schemas.first_error(error)) from None
 
     return check
 
@@ -93,11 +85,11 @@ async def read_complete(memory: Memory, collection: str) -> list[Document]:
 
 
 pass_location: Final = click.make_pass_decorator(MemoryLocation)
-collection_argument: Final = click.argument("collection", callback=checked(CollectionName))
+collection_argument: Final = click.argument("collection", callback=checked(schemas.CollectionName))
 
 
 @click.command("list", epilog=examples("memory list", "memory list notes"))
-@click.argument("collection", required=False, callback=checked(CollectionName | None))
+@click.argument("collection", required=False, callback=checked(schemas.CollectionName | None))
 @pass_location
 @reports
 def list_memories(location: MemoryLocation, collection: str | None) -> Report:
@@ -117,7 +109,7 @@ def list_memories(location: MemoryLocation, collection: str | None) -> Report:
 
 @click.command("show", epilog=examples("memory show notes 3"))
 @collection_argument
-@click.argument("identifier", metavar="ID", type=int, callback=checked(DocumentId))
+@click.argument("identifier", metavar="ID", type=int, callback=checked(schemas.DocumentId))
 @pass_location
 @reports
 def show_memory(location: MemoryLocation, collection: str, identifier: int) -> Report:
@@ -128,12 +120,12 @@ def show_memory(location: MemoryLocation, collection: str, identifier: int) -> R
 
 @click.command("search", epilog=examples('memory search notes "Which port?" --limit 3'))
 @collection_argument
-@click.argument("query", callback=checked(Query))
+@click.argument("query", callback=checked(schemas.Query))
 @click.option(
     "--limit",
     type=int,
-    callback=checked(Limit),
-    default=DEFAULT_RESULTS,
+    callback=checked(schemas.Limit),
+    default=schemas.DEFAULT_RESULTS,
     help="The most previews, 1 to 100.",
 )
 @pass_location
@@ -148,7 +140,7 @@ def search_memories(location: MemoryLocation, collection: str, query: str, *, li
 @click.command("delete", epilog=examples("memory delete notes 3 5", "memory delete notes --all"))
 @collection_argument
 @click.argument(
-    "ids", metavar="ID...", nargs=-1, type=int, callback=checked(tuple[DocumentId, ...])
+    "ids", metavar="ID...", nargs=-1, type=int, callback=checked(tuple[schemas.DocumentId, ...])
 )
 @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
@@ -197,7 +189,7 @@ def reembed_memories(location: MemoryLocation, collection: str, *, model: str | 
     try:
         target = replace(location, settings=MemorySettings.model_validate(values))
     except ValidationError as error:
-        raise click.BadParameter(first_error(error), param_hint="--model") from None
+        raise click.BadParameter(schemas.first_error(error), param_hint="--model") from None
     with progress_bar("Encoding") as progress:
         result = target.run(lambda memory: reembed(memory, collection, progress))
     print_text(f"{result.count} memories of {collection} have vectors of {result.model}.")
@@ -214,7 +206,7 @@ COLLECTION_COMMANDS: Final = (
 )
 
 
-def _collections_text(answer: CollectionsAnswer) -> str:
+def _collections_text(answer: schemas.CollectionsAnswer) -> str:
     lines = [
         f"{one_line(entry['name'])}: {entry['count']} memories, {entry['model'] or 'unnamed model'}"
         for entry in answer["collections"]

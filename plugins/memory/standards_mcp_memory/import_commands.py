@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
+from . import schemas
 from .commands import (
     MemoryLocation,
     checked,
@@ -26,14 +27,6 @@ from .import_files import Source, line_of, read_source
 from .import_markdown import Split
 from .records import Document
 from .rendering import PLAIN, left_out_note, one_line, render_document, render_search
-from .schemas import (
-    LONGEST_NAME,
-    CollectionName,
-    DocumentAnswer,
-    ImportAnswer,
-    SearchAnswer,
-    Skipped,
-)
 from .service import Memory
 from .writing import Writer, WriteResult
 
@@ -45,8 +38,8 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 class TryAnswer(TypedDict):
     """The previews of ``memory try``, and the best memory."""
 
-    search: SearchAnswer
-    document: DocumentAnswer
+    search: schemas.SearchAnswer
+    document: schemas.DocumentAnswer
 
 
 @click.command(
@@ -69,7 +62,7 @@ def try_memories(location: MemoryLocation, path: Path, question: str) -> Report:
     # No other path has this name, because the old memories in the collection are deleted.
     real = path.resolve()
     digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    name = _NOT_IN_NAMES.sub("-", real.stem).strip(".-")[: LONGEST_NAME - len(digest) - 1]
+    name = _NOT_IN_NAMES.sub("-", real.stem).strip(".-")[: schemas.LONGEST_NAME - len(digest) - 1]
     collection = f"{name or 'memories'}-{digest}"
     answer = location.run(lambda memory: _try(memory, source, collection, question))
     previews, document = answer["search"], answer["document"]
@@ -91,7 +84,7 @@ def try_memories(location: MemoryLocation, path: Path, question: str) -> Report:
 @click.option(
     "--collection",
     required=True,
-    callback=checked(CollectionName),
+    callback=checked(schemas.CollectionName),
     help="Created if it is missing.",
 )
 @click.option(
@@ -139,7 +132,7 @@ def import_memories(  # noqa: PLR0913  - the options of a command
     if not stale:
         source.check_has_files()  # with --prune, an empty folder is valid if it had files before
     exit_code = int(not (source.drafts or stale))
-    answer: ImportAnswer = {
+    answer: schemas.ImportAnswer = {
         "collection": collection,
         "created": result.created,
         "updated": result.updated,
@@ -206,7 +199,7 @@ def _confirm_prune(pruned: Sequence[Document]) -> bool:
     return click.confirm(question, err=True)
 
 
-def _import_text(answer: ImportAnswer, *, dry_run: bool) -> str:
+def _import_text(answer: schemas.ImportAnswer, *, dry_run: bool) -> str:
     start = "Would import into" if dry_run else "Imported into"
     counts = ", ".join(f"{answer[key]} {key}" for key in ("created", "updated", "unchanged"))
     lines = _skipped_lines(answer["skipped"])
@@ -216,7 +209,7 @@ def _import_text(answer: ImportAnswer, *, dry_run: bool) -> str:
     return "\n".join([f"{start} {answer['collection']}: {counts}", *lines])
 
 
-def _skipped_lines(skipped: Sequence[Skipped]) -> list[str]:
+def _skipped_lines(skipped: Sequence[schemas.Skipped]) -> list[str]:
     return [f"Skipped {skip['where']}: {skip['reason']}" for skip in skipped]
 
 
