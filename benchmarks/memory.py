@@ -30,7 +30,7 @@ from typing_extensions import override
 from standards_mcp_encoders import encoder_name, open_encoder
 from standards_mcp_memory.encoders import Encoder, Kind
 from standards_mcp_memory.records import Draft, Vectors
-from standards_mcp_memory.service import Memory, make_store
+from standards_mcp_memory.service import open_memory
 from standards_mcp_memory.settings import MemorySettings
 from standards_mcp_memory.writing import Writer
 
@@ -109,14 +109,13 @@ def write(path: Path, drafts: Sequence[Draft], encoder: Encoder) -> float:
     """Return how many memories a second are written into a folder."""
 
     async def run() -> float:
-        memory = Memory(make_store(MemorySettings(path=str(path)), path), encoder)
-        await memory.store.run(lambda client: client.get_collections())
-        await encoder.encode(["warm"], "document")
-        began = time.perf_counter()
-        await Writer(memory).write(drafts, "c", lambda _done, _total: None)
-        took = time.perf_counter() - began
-        await memory.store.aclose()
-        return len(drafts) / took
+        async with open_memory(MemorySettings(path=str(path)), path) as memory:
+            memory.encoder = encoder
+            await memory.collections()
+            await encoder.encode(["warm"], "document")
+            began = time.perf_counter()
+            await Writer(memory).write(drafts, "c", lambda _done, _total: None)
+            return len(drafts) / (time.perf_counter() - began)
 
     return anyio.run(run)
 
@@ -133,7 +132,9 @@ def write_directly(path: Path, drafts: Sequence[Draft]) -> float:
     for start in range(0, len(drafts), 64):
         points = [
             models.PointStruct(
-                id=row + 1, vector=vectors[row].tolist(), payload=drafts[row].payload()
+                id=row + 1,
+                vector=vectors[row].tolist(),
+                payload=dict(drafts[row].document(row + 1).payload),
             )
             for row in range(start, min(start + 64, len(drafts)))
         ]

@@ -19,13 +19,12 @@ from pathlib import Path
 
 import anyio
 
+from standards_mcp_memory.database import WORDS, Database
 from standards_mcp_memory.encoders import Encoder, Kind
-from standards_mcp_memory.records import Document, Draft, Vectors
-from standards_mcp_memory.service import Memory, make_store
+from standards_mcp_memory.records import Collection, Document, Draft, Vectors
+from standards_mcp_memory.service import Memory, open_memory
 from standards_mcp_memory.settings import MemorySettings
-from standards_mcp_memory.store.collections import WORDS, Collection, create
-from standards_mcp_memory.store.points import search_server
-from standards_mcp_memory.store.words import word_weights
+from standards_mcp_memory.words import query_words, word_weights
 from standards_mcp_memory.writing import Writer
 
 HERE = Path(__file__).parent
@@ -62,14 +61,13 @@ async def fill_sparse(memory: Memory, documents: Sequence[Document]) -> None:
 
     vectors = await memory.encoder.encode([each.text for each in documents], "document")
 
-    def fill(client: object) -> None:
-        assert hasattr(client, "create_collection")
-        client.create_collection(
+    def fill(db: Database) -> None:
+        db.client.create_collection(
             "server",
             vectors_config=models.VectorParams(size=384, distance=models.Distance.COSINE),
             sparse_vectors_config={WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         )
-        client.upsert(
+        db.client.upsert(
             "server",
             points=[
                 models.PointStruct(
@@ -87,7 +85,7 @@ async def fill_sparse(memory: Memory, documents: Sequence[Document]) -> None:
             ],
         )
 
-    await memory.store.run(fill)
+    await memory.store.run("server", fill)
 
 
 async def measure(name: str, search: Search, ids: dict[str, int]) -> None:
@@ -121,13 +119,18 @@ async def main() -> None:
         Draft(row["title"], row["content"], tags=tuple(row["tags"].split()))
         for row in rows("memory_notes.csv")
     ]
-    memory = Memory(make_store(MemorySettings(path=":memory:", timeout=60), HERE), KeptEncoder())
-    name = await memory.encoder.name()
-    await memory.store.change(create, Collection("before", 0, name, 384))
+    async with open_memory(MemorySettings(path=":memory:", timeout=60), HERE) as memory:
+        memory.encoder = KeptEncoder()
+        await compare(memory, drafts)
+
+
+async def compare(memory: Memory, drafts: Sequence[Draft]) -> None:
+    before = Collection("before", 0, await memory.encoder.name(), 384)
+    await memory.store.run("before", lambda db: db.create(before))
     writer = Writer(memory)
     for collection in ("before", "words"):
         await writer.write(drafts, collection, lambda _done, _total: None)
-    documents = [each async for each in memory.read_all("words")]
+    documents = await memory.read_all("words")
     ids = {each.title: each.id for each in documents}
     await fill_sparse(memory, documents)
 
@@ -140,14 +143,15 @@ async def main() -> None:
 
     async def as_on_a_server(query: str) -> list[int]:
         vector = (await memory.encoder.encode([query], "query"))[0]
-        found, _ = await memory.store.run(search_server, "server", vector, query, LIMIT)
-        return [each["id"] for each in found]
+        found, _ = await memory.store.run(
+            "server", lambda db: db.search_fused("server", vector, query_words(query), LIMIT)
+        )
+        return [document.id for document, _ in found]
 
     await measure("contents alone, as before", in_collection("before"), ids)
     await measure("titles, tags and words, embedded", in_collection("words"), ids)
     await measure("titles, tags and words, fused by Qdrant", as_on_a_server, ids)
     await measure_time(in_collection("before"), in_collection("words"))
-    await memory.store.aclose()
 
 
 if __name__ == "__main__":

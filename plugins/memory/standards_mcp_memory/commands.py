@@ -6,30 +6,21 @@ from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import click
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
-from .records import LARGEST_ID
+from . import schemas
+from .records import Collection, Document
 from .reembedding import reembed
-from .rendering import document_for_terminal, one_line, previews_for_terminal
-from .schemas import (
-    DEFAULT_RESULTS,
-    LONGEST_QUERY,
-    MOST_RESULTS,
-    SHORTEST_QUERY,
-    CollectionsAnswer,
-    check_name,
-)
+from .rendering import PLAIN, one_line, render_document, render_search
 from .service import Memory, open_memory
 from .settings import IN_MEMORY, MemorySettings
-from .store import collections as collection_jobs
-from .store.collections import Collection
 from .writing import Writer
 
 T = TypeVar("T")
@@ -69,22 +60,36 @@ class MemoryLocation:
         return result
 
 
-def valid_name(
-    _context: click.Context, _parameter: click.Parameter, name: str | None
-) -> str | None:
-    """Check the name of a collection; a callback of click."""
-    try:
-        return None if name is None else check_name(name)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+def checked(kind: Any) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback of click that checks a value like the argument of a tool."""
+    adapter = TypeAdapter[Any](kind)
+
+    def check(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return adapter.validate_python(value)
+        except ValidationError as error:
+            raise click.BadParameter(schemas.first_error(error)) from None
+
+    return check
+
+
+async def read_complete(memory: Memory, collection: str) -> list[Document]:
+    """Return all memories of a collection, unless a `reembed` is replacing it.
+
+    Raises:
+        MissingCollectionError: The collection does not exist.
+        ApiError: A `reembed` is replacing the collection.
+    """
+    await memory.describe(collection)
+    return await memory.read_all(collection)
 
 
 pass_location: Final = click.make_pass_decorator(MemoryLocation)
-collection_argument: Final = click.argument("collection", callback=valid_name)
+collection_argument: Final = click.argument("collection", callback=checked(schemas.CollectionName))
 
 
 @click.command("list", epilog=examples("memory list", "memory list notes"))
-@click.argument("collection", required=False, callback=valid_name)
+@click.argument("collection", required=False, callback=checked(schemas.CollectionName | None))
 @pass_location
 @reports
 def list_memories(location: MemoryLocation, collection: str | None) -> Report:
@@ -92,7 +97,10 @@ def list_memories(location: MemoryLocation, collection: str | None) -> Report:
     if collection is None:
         answer = location.run(Memory.collections)
         return Report(answer, lambda: _collections_text(answer), int(not answer["collections"]))
-    rows = location.run(lambda memory: _rows(memory, collection))
+    rows = [
+        {"id": document.id, "title": document.title, "preview": document.preview}
+        for document in location.run(lambda memory: read_complete(memory, collection))
+    ]
     listing = {"collection": collection, "count": len(rows), "memories": rows}
     lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
     text = "\n".join(lines) or f"Collection {collection} is empty."
@@ -101,37 +109,39 @@ def list_memories(location: MemoryLocation, collection: str | None) -> Report:
 
 @click.command("show", epilog=examples("memory show notes 3"))
 @collection_argument
-@click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("identifier", metavar="ID", type=int, callback=checked(schemas.DocumentId))
 @pass_location
 @reports
 def show_memory(location: MemoryLocation, collection: str, identifier: int) -> Report:
     """Print the memory of COLLECTION with this ID in full."""
     answer = location.run(lambda memory: memory.fetch(identifier, collection))
-    return Report(answer, lambda: document_for_terminal(answer))
+    return Report(answer, lambda: render_document(answer, PLAIN))
 
 
 @click.command("search", epilog=examples('memory search notes "Which port?" --limit 3'))
 @collection_argument
-@click.argument("query")
+@click.argument("query", callback=checked(schemas.Query))
 @click.option(
     "--limit",
-    type=click.IntRange(1, MOST_RESULTS),
-    default=DEFAULT_RESULTS,
-    help="The most previews.",
+    type=int,
+    callback=checked(schemas.Limit),
+    default=schemas.DEFAULT_RESULTS,
+    help="The most previews, 1 to 100.",
 )
 @pass_location
 @reports
 def search_memories(location: MemoryLocation, collection: str, query: str, *, limit: int) -> Report:
     """Print previews of the memories of COLLECTION that are nearest to QUERY."""
-    if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
-        raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
     answer, notes = location.run(lambda memory: memory.search(query, collection, limit))
-    return Report(answer, lambda: previews_for_terminal(answer), int(not answer["results"]), notes)
+    text = render_search(answer, PLAIN)
+    return Report(answer, lambda: text, int(not answer["results"]), notes)
 
 
 @click.command("delete", epilog=examples("memory delete notes 3 5", "memory delete notes --all"))
 @collection_argument
-@click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
+@click.argument(
+    "ids", metavar="ID...", nargs=-1, type=int, callback=checked(tuple[schemas.DocumentId, ...])
+)
 @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @pass_location
@@ -158,9 +168,10 @@ def delete_memories(
         return
     deleted = location.run(lambda memory: Writer(memory).delete(ids, collection))
     print_text(f"{len(deleted)} deleted")
-    for missing in sorted(set(ids) - set(deleted)):
+    missing_ids = sorted(set(ids) - set(deleted))
+    for missing in missing_ids:
         print_text(f"Document {missing} not found in collection {collection}.", err=True)
-    context.exit(int(len(deleted) < len(set(ids))))
+    context.exit(int(bool(missing_ids)))
 
 
 @click.command("reembed", epilog=examples("memory reembed notes"))
@@ -173,18 +184,16 @@ def reembed_memories(location: MemoryLocation, collection: str, *, model: str | 
     To continue after an interruption, run the same command again.
     """
     location.check_persistent()
-    target = location
-    if model is not None:
-        try:
-            values = {**location.settings.model_dump(), "model": model}
-            target = replace(location, settings=MemorySettings.model_validate(values))
-        except ValidationError as error:  # its text has several lines, with the settings
-            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise click.BadParameter(reason, param_hint="--model") from None
+    settings = location.settings
+    values = {**settings.model_dump(), "model": model or settings.model}
+    try:
+        target = replace(location, settings=MemorySettings.model_validate(values))
+    except ValidationError as error:
+        raise click.BadParameter(schemas.first_error(error), param_hint="--model") from None
     with progress_bar("Encoding") as progress:
         result = target.run(lambda memory: reembed(memory, collection, progress))
     print_text(f"{result.count} memories of {collection} have vectors of {result.model}.")
-    if model not in (None, location.settings.model):
+    if model not in (None, settings.model):
         print_text(f"Now set [plugins.memory] model to {model}.")
 
 
@@ -197,15 +206,7 @@ COLLECTION_COMMANDS: Final = (
 )
 
 
-async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
-    await memory.describe(collection)
-    return [
-        {"id": document.id, "title": document.title, "preview": document.preview}
-        async for document in memory.read_all(collection)
-    ]
-
-
-def _collections_text(answer: CollectionsAnswer) -> str:
+def _collections_text(answer: schemas.CollectionsAnswer) -> str:
     lines = [
         f"{one_line(entry['name'])}: {entry['count']} memories, {entry['model'] or 'unnamed model'}"
         for entry in answer["collections"]
@@ -216,7 +217,7 @@ def _collections_text(answer: CollectionsAnswer) -> str:
 async def _drop(memory: Memory, name: str) -> None:
     async with memory.store.held():
         for version in await _versions(memory, name):
-            await memory.store.change(collection_jobs.drop, version)
+            await memory.drop(version)
 
 
 async def _versions(memory: Memory, name: str) -> list[Collection]:

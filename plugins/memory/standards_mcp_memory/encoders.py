@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from standards_mcp_encoders import EmbeddingClient, EmbeddingError, TextEncoder
 
 Kind: TypeAlias = Literal["query", "document"]
-_DENIED_STATUSES: Final = (401, 403)
-_RATE_LIMIT_STATUS: Final = 429
 
 
 class Encoder:
@@ -69,10 +67,24 @@ class Encoder:
         return vectors
 
     async def _open_model_once(self) -> TextEncoder | EmbeddingClient:
+        def open_model() -> TextEncoder | EmbeddingClient:
+            from standards_mcp_encoders import EmbeddingClient, open_encoder  # noqa: PLC0415  - NumPy
+
+            settings = self._settings
+            url, key = settings.embedding_service()
+            if url is None:
+                return open_encoder(settings.model, threads=self._threads)
+            spec = (
+                f"{url}#{settings.model.removeprefix(VOYAGE)}"
+                if self._is_voyage
+                else settings.model
+            )
+            return EmbeddingClient(spec, key, timeout=settings.timeout)
+
         async with self._opening:
             if self._model is None:
                 try:
-                    self._model = await anyio.to_thread.run_sync(self._open)
+                    self._model = await anyio.to_thread.run_sync(open_model)
                 except ServiceError as error:
                     raise ApiError(
                         f"The encoder {self._spec} cannot be used: {error}. Check "
@@ -80,32 +92,23 @@ class Encoder:
                     ) from error
             return self._model
 
-    def _open(self) -> TextEncoder | EmbeddingClient:
-        from standards_mcp_encoders import EmbeddingClient, open_encoder  # noqa: PLC0415  - NumPy
-
-        settings = self._settings
-        url, key = settings.embedding_service()
-        if url is None:
-            return open_encoder(settings.model, threads=self._threads)
-        spec = f"{url}#{settings.model.removeprefix(VOYAGE)}" if self._is_voyage else settings.model
-        return EmbeddingClient(spec, key, timeout=settings.timeout)
-
     def _failure(self, error: EmbeddingError) -> ApiError | TimedOutError:
         # These messages replace the error's own text, which may come from a library.
-        if error.cause == "timeout":
-            return TimedOutError(
-                f"The encoder {self._spec} did not answer within {self._settings.timeout:g} s. Try "
-                "again, or set [plugins.memory] timeout."
-            )
-        if error.cause == "unreachable":
-            cause = "cannot be reached. Check the network and [plugins.memory] model."
-        elif error.cause == "malformed":
-            cause = "does not answer with a vector for each text. Check [plugins.memory] model."
-        elif error.status in _DENIED_STATUSES:
-            cause = f"refuses the key ({error.status}). Check [plugins.memory] embedding_api_key"
-            cause += ", or VOYAGE_API_KEY." if self._is_voyage else "."
-        elif error.status == _RATE_LIMIT_STATUS:
-            cause = "limits the rate of requests (429). Try again later."
-        else:
-            cause = f"answered {error.status}. Check [plugins.memory] model."
+        match error.cause, error.status:
+            case "timeout", _:
+                return TimedOutError(
+                    f"The encoder {self._spec} did not answer within {self._settings.timeout:g} s. "
+                    "Try again, or set [plugins.memory] timeout."
+                )
+            case "unreachable", _:
+                cause = "cannot be reached. Check the network and [plugins.memory] model."
+            case "malformed", _:
+                cause = "does not answer with a vector for each text. Check [plugins.memory] model."
+            case _, 401 | 403:
+                key = "embedding_api_key" + (", or VOYAGE_API_KEY" if self._is_voyage else "")
+                cause = f"refuses the key ({error.status}). Check [plugins.memory] {key}."
+            case _, 429:
+                cause = "limits the rate of requests (429). Try again later."
+            case _:
+                cause = f"answered {error.status}. Check [plugins.memory] model."
         return ApiError(f"The encoder {self._spec} {cause}", status=error.status)

@@ -15,25 +15,31 @@ from typing_extensions import TypedDict
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
-from .commands import MemoryLocation, collection_argument, pass_location, valid_name
+from . import schemas
+from .commands import (
+    MemoryLocation,
+    checked,
+    collection_argument,
+    pass_location,
+    read_complete,
+)
 from .import_files import Source, line_of, read_source
 from .import_markdown import Split
-from .matching import ImportedFiles
 from .records import Document
-from .rendering import document_for_terminal, left_out_note, one_line, previews_for_terminal
-from .schemas import LONGEST_NAME, DocumentAnswer, ImportAnswer, SearchAnswer, Skipped
+from .rendering import PLAIN, left_out_note, one_line, render_document, render_search
 from .service import Memory
-from .writing import StaleMemory, Writer, WriteResult
+from .writing import Writer, WriteResult
 
 _TRY_RESULTS: Final = 5
+_NOT_PRUNED: Final = "Nothing was pruned, because something was not imported."
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 
 
 class TryAnswer(TypedDict):
     """The previews of ``memory try``, and the best memory."""
 
-    search: SearchAnswer
-    document: DocumentAnswer
+    search: schemas.SearchAnswer
+    document: schemas.DocumentAnswer
 
 
 @click.command(
@@ -53,8 +59,18 @@ def try_memories(location: MemoryLocation, path: Path, question: str) -> Report:
     if not source.drafts:
         reasons = "; ".join(f"{skip['where']} {skip['reason']}" for skip in source.skipped)
         raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
-    answer = location.run(lambda memory: _try(memory, source, _collection_of(path), question))
-    return Report(answer, lambda: _try_text(answer), notes=_skipped_lines(source.skipped))
+    # No other path has this name, because the old memories in the collection are deleted.
+    real = path.resolve()
+    digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    name = _NOT_IN_NAMES.sub("-", real.stem).strip(".-")[: schemas.LONGEST_NAME - len(digest) - 1]
+    collection = f"{name or 'memories'}-{digest}"
+    answer = location.run(lambda memory: _try(memory, source, collection, question))
+    previews, document = answer["search"], answer["document"]
+    return Report(
+        answer,
+        lambda: f"{render_search(previews, PLAIN)}\n\n{render_document(document, PLAIN)}",
+        notes=_skipped_lines(source.skipped),
+    )
 
 
 @click.command(
@@ -65,7 +81,12 @@ def try_memories(location: MemoryLocation, path: Path, question: str) -> Report:
     ),
 )
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--collection", required=True, callback=valid_name, help="Created if it is missing.")
+@click.option(
+    "--collection",
+    required=True,
+    callback=checked(schemas.CollectionName),
+    help="Created if it is missing.",
+)
 @click.option(
     "--split",
     type=click.Choice(["file", "headings"]),
@@ -104,12 +125,14 @@ def import_memories(  # noqa: PLR0913  - the options of a command
     source = read_source(path, split)
     if not prune:
         source.check_has_files()
-    result, stale = location.run(
-        lambda memory: _import(memory, source, collection, prune=prune, dry_run=dry_run)
-    )
+    root = source.root if prune else None
+    result = location.run(lambda memory: _write(memory, source, collection, root, dry_run=dry_run))
+    is_complete = not (source.is_incomplete or result.skipped)
+    stale = result.stale if is_complete else []
     if not stale:
         source.check_has_files()  # with --prune, an empty folder is valid if it had files before
-    answer: ImportAnswer = {
+    exit_code = int(not (source.drafts or stale))
+    answer: schemas.ImportAnswer = {
         "collection": collection,
         "created": result.created,
         "updated": result.updated,
@@ -118,13 +141,13 @@ def import_memories(  # noqa: PLR0913  - the options of a command
     }
     if prune:
         pruned = [memory.document for memory in stale if not memory.remaining_origins]
-        if pruned and not (is_sure or dry_run or _confirm_prune(pruned)):
+        if not (dry_run or is_sure or _confirm_prune(pruned)):
             pruned = []
         elif stale and not dry_run:
             pruned = location.run(lambda memory: Writer(memory).prune(collection, stale))
         answer["pruned"] = [{"id": memory.id, "title": memory.title} for memory in pruned]
-    found_nothing = not source.drafts and not stale
-    return Report(answer, lambda: _import_text(answer, dry_run=dry_run), int(found_nothing))
+    notes = () if is_complete or not prune else (_NOT_PRUNED,)
+    return Report(answer, lambda: _import_text(answer, dry_run=dry_run), exit_code, notes)
 
 
 @click.command("export", epilog=examples("memory export notes notes.jsonl"))
@@ -146,76 +169,51 @@ async def _try(memory: Memory, source: Source, collection: str, question: str) -
     result = await _write(memory, source, collection)
     if not source.is_incomplete:
         # Otherwise, the answer could be an older version of the text.
-        documents = memory.read_all(collection, with_payload=False)
-        ids = [document.id async for document in documents if document.id not in result.ids]
-        await Writer(memory).delete(ids, collection)
+        await Writer(memory).delete([*result.memories.keys() - result.ids], collection)
     search, _ = await memory.search(question, collection, _TRY_RESULTS)
     document = await memory.fetch(search["results"][0]["id"], collection)
     return {"search": search, "document": document}
 
 
-async def _import(
-    memory: Memory, source: Source, collection: str, *, prune: bool, dry_run: bool
-) -> tuple[WriteResult, list[StaleMemory]]:
-    """Import a source; also return the memories to prune."""
-    result = await _write(memory, source, collection, dry_run=dry_run)
-    if not prune:
-        return result, []
-    if source.is_incomplete or result.skipped:
-        print_text("Nothing was pruned, because something was not imported.", err=True)
-        return result, []
-    imported = ImportedFiles.of(source.drafts, source.files)
-    return result, await Writer(memory).find_stale(collection, result.ids, imported, source.root)
-
-
 async def _write(
-    memory: Memory, source: Source, collection: str, *, dry_run: bool = False
+    memory: Memory,
+    source: Source,
+    collection: str,
+    prune_root: str | None = None,
+    *,
+    dry_run: bool = False,
 ) -> WriteResult:
     with progress_bar("Importing") as progress:
-        return await Writer(memory).write(source.drafts, collection, progress, dry_run=dry_run)
-
-
-def _collection_of(path: Path) -> str:
-    """Return a name that no other path has, because `try` deletes the old memories there."""
-    real = path.resolve()
-    digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    name = _NOT_IN_NAMES.sub("-", real.stem).strip(".-")[: LONGEST_NAME - len(digest) - 1]
-    return f"{name or 'memories'}-{digest}"
+        writer, files = Writer(memory), source.files
+        return await writer.write(
+            source.drafts, collection, progress, files, prune_root, dry_run=dry_run
+        )
 
 
 def _confirm_prune(pruned: Sequence[Document]) -> bool:
+    if not pruned:
+        return True
     for document in pruned:
         print_text(f"{document.id}: {one_line(document.title)}", err=True)
     question = f"Delete these {len(pruned)} memories? Their files or headings are gone."
     return click.confirm(question, err=True)
 
 
-def _try_text(answer: TryAnswer) -> str:
-    previews, document = answer["search"], answer["document"]
-    return f"{previews_for_terminal(previews)}\n\n{document_for_terminal(document)}"
-
-
-def _import_text(answer: ImportAnswer, *, dry_run: bool) -> str:
+def _import_text(answer: schemas.ImportAnswer, *, dry_run: bool) -> str:
     start = "Would import into" if dry_run else "Imported into"
     counts = ", ".join(f"{answer[key]} {key}" for key in ("created", "updated", "unchanged"))
-    pruned = answer.get("pruned")
-    if pruned is not None:
-        counts += f", {len(pruned)} pruned"
-    return "\n".join(
-        [
-            f"{start} {answer['collection']}: {counts}",
-            *_skipped_lines(answer["skipped"]),
-            *(f"Pruned {memory['id']}: {one_line(memory['title'])}" for memory in pruned or []),
-        ]
-    )
+    lines = _skipped_lines(answer["skipped"])
+    if "pruned" in answer:
+        counts += f", {len(answer['pruned'])} pruned"
+        lines += [f"Pruned {item['id']}: {one_line(item['title'])}" for item in answer["pruned"]]
+    return "\n".join([f"{start} {answer['collection']}: {counts}", *lines])
 
 
-def _skipped_lines(skipped: Sequence[Skipped]) -> list[str]:
+def _skipped_lines(skipped: Sequence[schemas.Skipped]) -> list[str]:
     return [f"Skipped {skip['where']}: {skip['reason']}" for skip in skipped]
 
 
 async def _export_lines(memory: Memory, collection: str) -> tuple[list[str], int]:
     """Return the lines of an export, and the number of memories with other ids than numbers."""
-    await memory.describe(collection)
-    lines = [line_of(document) async for document in memory.read_all(collection)]
+    lines = [line_of(document) for document in await read_complete(memory, collection)]
     return lines, max(0, await memory.count(collection) - len(lines))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from standards_mcp import InvalidInputError
 
 from .import_markdown import Split, UnreadableError, read_markdown
 from .records import LARGEST_ID, SOURCE_KEY, STORED, Document, Draft, Origin, origins_in
-from .schemas import Skipped, check_no_surrogates
+from .schemas import Skipped, first_error
 
 _JSONL: Final = ".jsonl"
 _ENDINGS: Final = (".md", ".markdown", _JSONL)
@@ -40,14 +39,17 @@ class Source:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     is_incomplete: bool = False
 
-    def skip(self, where: str, reason: str) -> None:
-        """Report a part from which no memory is imported."""
-        self.skipped.append({"where": where, "reason": reason})
+    def add(self, draft: Draft) -> None:
+        """Add a draft, unless it is empty."""
+        if draft.is_empty:
+            self.skip(draft.where, "is empty")
+        else:
+            self.drafts.append(draft)
 
-    def skip_unreadable(self, where: str, reason: str) -> None:
-        """Report an unreadable part, which may contain memories."""
-        self.skip(where, reason)
-        self.is_incomplete = True
+    def skip(self, where: str, reason: str, *, is_unreadable: bool = False) -> None:
+        """Report a part from which no memory is imported; an unreadable one may contain some."""
+        self.skipped.append({"where": where, "reason": reason})
+        self.is_incomplete |= is_unreadable
 
     def check_has_files(self) -> None:
         """Check that there are files to import.
@@ -65,20 +67,26 @@ def read_source(path: Path, split: Split = "headings") -> Source:
     Raises:
         InvalidInputError: The file is neither Markdown nor JSONL.
     """
+    if not path.is_dir() and path.suffix.lower() not in _ENDINGS:
+        raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(_ENDINGS)}.")
     root = path.resolve()
     source = Source(path, str(root))
-    for file in _files(path):
+    for file in _files(path) if path.is_dir() else [path]:
         source.has_files = True
         where = str(file.relative_to(path)) if path.is_dir() else file.name
         if not file.resolve().is_relative_to(root):
             source.skip(where, "is a link that leads out of the folder")
             continue
         try:
-            _read(source, file, where, split)
-        except (UnreadableError, OSError) as error:
-            source.skip_unreadable(where, str(error))
+            text = file.read_bytes().decode("utf-8-sig")
+            if file.suffix.lower() == _JSONL:
+                _read_jsonl(source, text, where)
+            else:
+                _read_markdown(source, text, where, file, split)
         except UnicodeDecodeError:
-            source.skip_unreadable(where, "is not in UTF-8")
+            source.skip(where, "is not in UTF-8", is_unreadable=True)
+        except (UnreadableError, OSError) as error:
+            source.skip(where, str(error), is_unreadable=True)
         else:
             source.files.add(str(file.resolve()))
     _skip_replaced_lines(source)
@@ -95,34 +103,23 @@ def line_of(document: Document) -> str:
     return json.dumps({"id": document.id, **texts, **tags, **source}, ensure_ascii=False)
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if path.suffix.lower() not in _ENDINGS:
-            raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(_ENDINGS)}.")
-        return [path]
+def _files(folder: Path) -> list[Path]:
     return [
         file
-        for file in sorted(path.rglob("*"))
+        for file in sorted(folder.rglob("*"))
         if file.suffix.lower() in _ENDINGS
         and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     ]
 
 
-def _read(source: Source, file: Path, where: str, split: Split) -> None:
-    text = file.read_bytes().decode("utf-8-sig")
-    if file.suffix.lower() == _JSONL:
-        items, skip_invalid = _read_jsonl(text, where), source.skip_unreadable
-    else:
-        origin = Origin(source.root, str(file.resolve()))
-        items, skip_invalid = read_markdown(text, where, origin, split), source.skip
-    for item in items:
-        if not isinstance(item, Draft):
-            skip_invalid(item["where"], item["reason"])
-        elif item.is_empty:
-            source.skip(item.where, "is empty")
+def _read_markdown(source: Source, text: str, where: str, file: Path, split: Split) -> None:
+    origin = Origin(source.root, str(file.resolve()))
+    for item in read_markdown(text, where, origin, split):
+        if isinstance(item, Draft):
+            source.add(item)
         else:
-            source.drafts.append(item)
+            source.skip(item, "is outside of the second-level headings")
 
 
 def _skip_replaced_lines(source: Source) -> None:
@@ -135,46 +132,29 @@ def _skip_replaced_lines(source: Source) -> None:
             source.drafts.append(draft)
         else:
             reason = f"has the id {draft.id}, and {last.where} has it, too"
-            source.skip_unreadable(draft.where, reason)
-
-
-_Text = Annotated[str, AfterValidator(check_no_surrogates)]
+            source.skip(draft.where, reason, is_unreadable=True)
 
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    id: Annotated[StrictInt, Field(ge=1, le=LARGEST_ID)] | None = None
-    title: _Text
-    preview: _Text | None = None
-    content: _Text
-    tags: list[_Text] | None = None
-    source: list[dict[str, _Text]] | dict[str, _Text] | None = None
+    id: Annotated[int, Field(ge=1, le=LARGEST_ID)] | None = None
+    title: str
+    preview: str | None = None
+    content: str
+    tags: tuple[str, ...] | None = None
+    source: list[dict[str, str]] | dict[str, str] | None = None
 
 
-def _read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
-    """Yield the memories of a file, and reports of invalid lines."""
+def _read_jsonl(source: Source, text: str, where: str) -> None:
     # Not splitlines: strings in JSON may contain the other line breaks of Unicode.
     for number, text_line in enumerate(text.split("\n"), 1):
-        if not text_line.strip():
-            continue
         position = f"{where}:{number}"
-        try:
-            line = _Line.model_validate(json.loads(text_line))
-        except ValidationError as error:
-            yield {"where": position, "reason": _first_error(error)}
-            continue
-        except (ValueError, RecursionError):
-            yield {"where": position, "reason": "is not valid JSON"}
-            continue
-        tags = None if line.tags is None else tuple(line.tags)
-        origins = origins_in(line.source)
-        yield Draft(
-            line.title, line.content, line.preview, tags, line.id, position, origins=origins
-        )
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    position = ".".join(map(str, first["loc"]))
-    return f"{position}: {first['msg']}" if position else first["msg"]
+        if text_line.strip():
+            try:
+                line = _Line.model_validate_json(text_line)
+            except ValidationError as error:
+                source.skip(position, first_error(error), is_unreadable=True)
+                continue
+            draft = Draft(line.title, line.content, line.preview, line.tags, line.id, position)
+            source.add(replace(draft, origins=origins_in(line.source)))

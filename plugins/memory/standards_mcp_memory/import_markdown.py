@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from .records import TAGS_MARK, Draft, Origin, preview_of, tags_in
-from .schemas import Skipped
 
 _FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _HEADING: Final = re.compile(r" {0,3}(#{1,2})(?:[ \t](.*))?")
@@ -22,7 +21,6 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _MEMORY_LEVEL: Final = 2
 _NOTE_FIELD: Final = re.compile(r"\*\*(Title|Description|Preview):\*\*[ \t]*")
 _NOTE_CONTENT: Final = "**Content:**"
-
 
 Split: TypeAlias = Literal["file", "headings"]
 
@@ -45,8 +43,8 @@ class _Section(NamedTuple):
     lines: list[str]
 
 
-def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterator[Draft | Skipped]:
-    """Yield the memories of a file, and reports of texts outside of second-level headings.
+def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterator[Draft | str]:
+    """Yield the memories of a file, and the places of texts outside of second-level headings.
 
     A file without such headings is one memory. Otherwise, each preview begins with the description
     in the front matter.
@@ -74,7 +72,7 @@ def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterat
             draft = Draft(section.title, content, preview, front_matter.tags, where=position)
             yield draft.imported_from(origin._replace(heading=section.title))
         elif content.strip():
-            yield {"where": position, "reason": "is outside of the second-level headings"}
+            yield position
 
 
 def _whole_file(front_matter: _FrontMatter, body: str, where: str) -> Draft:
@@ -115,7 +113,12 @@ def _sections(text: str) -> Iterator[_Section]:
     section = _Section(0, "", 0, [])
     fence = ""
     for number, line in enumerate(text.split("\n")):
-        fence = _fence_after(fence, line)
+        if match := _FENCE.match(line):
+            marks, info = match[1], match[2]
+            if not fence:
+                fence = "" if marks[0] == "`" and "`" in info else marks
+            elif marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip():
+                fence = ""
         heading = None if fence else _HEADING.fullmatch(line)
         if heading:
             yield section
@@ -124,18 +127,6 @@ def _sections(text: str) -> Iterator[_Section]:
         else:
             section.lines.append(line)
     yield section
-
-
-def _fence_after(fence: str, line: str) -> str:
-    """Return the fence that is open after a line, "" if none is."""
-    match = _FENCE.match(line)
-    if not match:
-        return fence
-    marks, info = match[1], match[2]
-    if not fence:
-        return "" if marks[0] == "`" and "`" in info else marks
-    is_end = marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
-    return "" if is_end else fence
 
 
 def _split_front_matter(text: str) -> tuple[_FrontMatter, str]:
@@ -149,28 +140,22 @@ def _split_front_matter(text: str) -> tuple[_FrontMatter, str]:
         raise UnreadableError("has front matter that is not valid YAML") from error
     if not isinstance(data, dict | None):
         return _FrontMatter(), text  # a text that begins with a thematic break
-    return _parse_front_matter(cast("dict[str, Any]", data or {})), text[match.end() :]
-
-
-def _parse_front_matter(data: Mapping[str, Any]) -> _FrontMatter:
-    tags: Any = data.get("tags")
+    fields = cast("dict[str, Any]", data or {})
+    title, preview, description, key = (
+        _one_line(fields.get(name)) for name in ("title", "preview", "description", "id")
+    )
+    tags: Any = fields.get("tags")
     if isinstance(tags, str):
         tags = tags.replace(",", " ").split()
     if not isinstance(tags, list | None):
         raise UnreadableError("has tags that are not a list")
-    values = cast("list[object] | None", tags)
-    names = None if values is None else tuple(filter(None, map(_checked_tag, values)))
-    preview = _one_line_text(data.get("preview")) or _one_line_text(data.get("description"))
-    return _FrontMatter(
-        _one_line_text(data.get("title")), preview, names, _one_line_text(data.get("id"))
-    )
+    if tags is not None:
+        words = ((_one_line(tag) or "").lstrip("#") for tag in cast("list[object]", tags))
+        tags = tuple(filter(None, words))
+    return _FrontMatter(title, preview or description, tags, key), text[match.end() :]
 
 
-def _checked_tag(value: object) -> str | None:
-    return (_one_line_text(value) or "").lstrip("#") or None
-
-
-def _one_line_text(value: object) -> str | None:
+def _one_line(value: object) -> str | None:
     # Lists are not converted to text: YAML aliases can make them endless.
     if isinstance(value, list | Mapping):
         raise UnreadableError("has front matter with lists or tables in place of texts")

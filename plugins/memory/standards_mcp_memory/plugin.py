@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -11,51 +11,13 @@ import click
 
 from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
+from . import schemas
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
-from .schemas import (
-    DEFAULT_RESULTS,
-    BatchAnswer,
-    CollectionName,
-    CollectionsAnswer,
-    Content,
-    DeleteAnswer,
-    DocumentAnswer,
-    DocumentId,
-    Format,
-    Limit,
-    PreviewText,
-    Query,
-    References,
-    SearchAnswer,
-    StoreAnswer,
-    Tags,
-    Title,
-    UpdateAnswer,
-)
-from .service import Memory, open_memory
+from .service import Memory, missing_document, open_memory
 from .settings import MemorySettings
 from .writing import Writer
 
-SEARCH_TEXT: Final = """\
-Search memories: past decisions, solved problems, known pitfalls. Answers with previews only, the \
-nearest first, each with its id. Read them as the results of a web search, then get the few that \
-you need in full with memory_fetch or memory_batch_fetch. Search before you solve a problem anew."""
-FETCH_TEXT: Final = """\
-Get one memory in full by its id, from an answer of memory_search in the same collection."""
-BATCH_TEXT: Final = """\
-Get up to 50 memories in full at once, also from several collections, by references from answers \
-of memory_search. Missing ones are listed in not_found."""
-LIST_TEXT: Final = """\
-List the collections of memories, each with its count and the model of its vectors."""
-STORE_TEXT: Final = """\
-Store a memory in a collection: a decision with its reason, or the solution of a problem. Give it \
-a title by which it is recognised. The same title and content are stored once: created is false \
-then. A missing collection is created."""
-UPDATE_TEXT: Final = """\
-Change a memory by its id: the given fields replace the stored ones, and the rest stays."""
-DELETE_TEXT: Final = """\
-Delete a memory by its id, for good."""
 _SPARE_SECONDS: Final = 20
 """For the first call: Qdrant's library takes seconds to import, and a large store to open."""
 
@@ -96,37 +58,31 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
-        """Return the tools; the writing ones if the settings allow them."""
-        timeout = self.settings.lock_wait + 3 * self.settings.timeout + _SPARE_SECONDS
-
-        def tool(
-            function: Callable[..., Any], title: str, text: str, answer: type, **hints: Any
-        ) -> Tool:
-            return Tool(
-                name=f"memory_{function.__name__}",
-                title=title,
-                description=text,
-                function=function,
-                output_schema=answer,
-                timeout=timeout,
-                **hints,
-            )
-
+        """Return the tools, whose descriptions are the docstrings; the writing ones if allowed."""
         batch_hints = {"read_only": True, "destructive": False, "returns_untrusted_text": True}
         read_hints = {**batch_hints, "idempotent": True}
-        list_tool = self.list_collections
-        yield tool(self.search, "Search memories", SEARCH_TEXT, SearchAnswer, **read_hints)
-        yield tool(self.fetch, "Fetch a memory", FETCH_TEXT, DocumentAnswer, **read_hints)
-        yield tool(
-            self.batch_fetch, "Fetch several memories", BATCH_TEXT, BatchAnswer, **batch_hints
-        )
-        yield tool(list_tool, "List collections", LIST_TEXT, CollectionsAnswer, **read_hints)
-        if self.settings.writable:
-            update_hints = {"destructive": True, "idempotent": True}
-            store_hints = {**update_hints, "destructive": False}
-            yield tool(self.store, "Store a memory", STORE_TEXT, StoreAnswer, **store_hints)
-            yield tool(self.update, "Change a memory", UPDATE_TEXT, UpdateAnswer, **update_hints)
-            yield tool(self.delete, "Delete a memory", DELETE_TEXT, DeleteAnswer, destructive=True)
+        update_hints = {"destructive": True, "idempotent": True}
+        store_hints = {**update_hints, "destructive": False}
+        reading: list[tuple[Any, ...]] = [
+            (self.search, "Search memories", schemas.SearchAnswer, read_hints),
+            (self.fetch, "Fetch a memory", schemas.DocumentAnswer, read_hints),
+            (self.batch_fetch, "Fetch several memories", schemas.BatchAnswer, batch_hints),
+            (self.list_collections, "List collections", schemas.CollectionsAnswer, read_hints),
+        ]
+        writing: list[tuple[Any, ...]] = [
+            (self.store, "Store a memory", schemas.StoreAnswer, store_hints),
+            (self.update, "Change a memory", schemas.UpdateAnswer, update_hints),
+            (self.delete, "Delete a memory", schemas.DeleteAnswer, {"destructive": True}),
+        ]
+        for function, title, answer, hints in reading + writing * self.settings.writable:
+            yield Tool(
+                name=f"memory_{function.__name__}",
+                title=title,
+                function=function,
+                output_schema=answer,
+                timeout=self.settings.lock_wait + 3 * self.settings.timeout + _SPARE_SECONDS,
+                **hints,
+            )
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:
@@ -139,64 +95,83 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     async def search(
         self,
-        query: Query,
-        collection: CollectionName,
-        limit: Limit = DEFAULT_RESULTS,
-        response_format: Format = "markdown",
+        query: schemas.Query,
+        collection: schemas.CollectionName,
+        limit: schemas.Limit = schemas.DEFAULT_RESULTS,
+        response_format: schemas.Format = "markdown",
     ) -> ToolResult:
-        """Return previews of the memories that are nearest to a query."""
+        """Search memories: past decisions, solved problems, known pitfalls.
+
+        Answers with previews only, the nearest first, each with its id. Read them as the results of
+        a web search, then get the few that you need in full with memory_fetch or
+        memory_batch_fetch. Search before you solve a problem anew.
+        """
         answer, notes = await self._memory.search(query, collection, limit)
         return _result(answer, render_search(answer), response_format, notes)
 
     async def fetch(
-        self, doc_id: DocumentId, collection: CollectionName, response_format: Format = "markdown"
+        self,
+        doc_id: schemas.DocumentId,
+        collection: schemas.CollectionName,
+        response_format: schemas.Format = "markdown",
     ) -> ToolResult:
-        """Return a memory in full."""
+        """Get one memory in full by its id, from an answer of memory_search for the collection."""
         answer = await self._memory.fetch(doc_id, collection)
         return _result(answer, render_document(answer), response_format)
 
     async def batch_fetch(
-        self, doc_refs: References, response_format: Format = "markdown"
+        self, doc_refs: schemas.References, response_format: schemas.Format = "markdown"
     ) -> ToolResult:
-        """Return several memories in full."""
+        """Get up to 50 memories in full at once, also from several collections.
+
+        The references are from answers of memory_search. Missing ones are listed in not_found.
+        """
         references = [(reference.doc_id, reference.collection) for reference in doc_refs]
         answer = await self._memory.batch_fetch(references)
         return _result(answer, render_batch(answer), response_format)
 
     async def list_collections(self) -> ToolResult:
-        """List the collections."""
+        """List the collections of memories, each with its count and the model of its vectors."""
         return _result(await self._memory.collections())
 
     async def store(
         self,
-        collection: CollectionName,
-        title: Title,
-        content: Content,
-        preview: PreviewText | None = None,
-        tags: Tags | None = None,
+        collection: schemas.CollectionName,
+        title: schemas.Title,
+        content: schemas.Content,
+        preview: schemas.PreviewText | None = None,
+        tags: schemas.Tags | None = None,
     ) -> ToolResult:
-        """Store a memory, unless its title and content exist."""
+        """Store a memory in a collection: a decision with its reason, or a solved problem.
+
+        Give it a title by which it is recognised. The same title and content are stored once:
+        created is false then. A missing collection is created.
+        """
         draft = Draft(title, content, preview, _unique(tags))
         return _result(await self._writer.store(draft, collection))
 
     async def update(
         self,
-        doc_id: DocumentId,
-        collection: CollectionName,
-        title: Title | None = None,
-        content: Content | None = None,
-        preview: PreviewText | None = None,
-        tags: Tags | None = None,
+        doc_id: schemas.DocumentId,
+        collection: schemas.CollectionName,
+        title: schemas.Title | None = None,
+        content: schemas.Content | None = None,
+        preview: schemas.PreviewText | None = None,
+        tags: schemas.Tags | None = None,
     ) -> ToolResult:
-        """Replace the given fields of a memory."""
+        """Change a memory by its id: the given fields replace the stored ones, the rest stays."""
         answer = await self._writer.update(
             doc_id, collection, title=title, content=content, preview=preview, tags=_unique(tags)
         )
         return _result(answer)
 
-    async def delete(self, doc_id: DocumentId, collection: CollectionName) -> ToolResult:
-        """Delete a memory."""
-        return _result(await self._writer.delete_one(doc_id, collection))
+    async def delete(
+        self, doc_id: schemas.DocumentId, collection: schemas.CollectionName
+    ) -> ToolResult:
+        """Delete a memory by its id, for good."""
+        if not await self._writer.delete([doc_id], collection):
+            raise missing_document(doc_id, collection)
+        return _result(schemas.DeleteAnswer(id=doc_id, collection=collection, deleted=True))
 
 
 def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
@@ -206,7 +181,7 @@ def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
 def _result(
     answer: Mapping[str, Any],
     markdown: str | None = None,
-    response_format: Format = "markdown",
+    response_format: schemas.Format = "markdown",
     notes: tuple[str, ...] = (),
 ) -> ToolResult:
     """Return a result with Markdown as text, or JSON if requested or without Markdown."""

@@ -1,15 +1,19 @@
-"""Memories as the store keeps them, their origins, and drafts of memories to write."""
+"""Memories and collections as the store keeps them, and drafts of memories to write."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
+
+from standards_mcp import NotFoundError
+
+from .rendering import missing_collection_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,14 +22,61 @@ if TYPE_CHECKING:
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 ReplacedParts: TypeAlias = Literal["stated", "all", "origins"]
 LARGEST_ID: Final = 2**63 - 1
+COPY_SUFFIX: Final = ".reembed"
+"""The suffix of the copy that `reembed` makes of a collection."""
 TAGS_MARK: Final = "**Tags:**"
 """The beginning of a line of content that lists tags."""
+SOURCE_KEY: Final = "source"
+"""The payload key of the origins of a memory."""
 _PREVIEW_LENGTH: Final = 300
 _PREVIEW_SENTENCES: Final = 2
 _TAG: Final = re.compile(r"#([^\s#,]+)")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
-SOURCE_KEY: Final = "source"
-"""The payload key of the origins of a memory."""
+
+
+class MissingCollectionError(NotFoundError):
+    """A collection does not exist.
+
+    Args:
+        names: The existing collections.
+    """
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        self.names = list(names)
+        super().__init__(missing_collection_text(name, names))
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The description of a collection.
+
+    Attributes:
+        model: The name of the model of the vectors; None if another program made them.
+        dimensions: The length of the vectors; None unless each memory has one unnamed vector with
+            the distance cosine.
+        reembed_source: For a copy by `reembed`, the name of the original; for an original that the
+            copy is replacing, its own name.
+        has_words: True if titles, previews and tags are embedded with contents, and searches match
+            words. False for a collection of an earlier version or another program.
+    """
+
+    name: str
+    count: int
+    model: str | None
+    dimensions: int | None
+    reembed_source: str | None = None
+    has_words: bool = False
+
+    @property
+    def form(self) -> tuple[str | None, bool]:
+        """The model, and True if words are matched: the properties that `reembed` changes."""
+        return self.model, self.has_words
+
+    def text_of(self, document: Document) -> str:
+        """Return the text of a memory to embed."""
+        if self.has_words:
+            return document.text
+        return document.content if document.content.strip() else document.title
 
 
 class Origin(NamedTuple):
@@ -49,18 +100,9 @@ class Origin(NamedTuple):
     key: str | None = None
     version: str = ""
 
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Origin:
-        """Return a stored origin; `STORED` for a value that another program wrote."""
-        texts = {name: text for name, text in stored.items() if isinstance(text, str)}
-        if not (texts.get("file") and "root" in texts):
-            return STORED
-        optional = texts.get("heading"), texts.get("id"), texts.get("hash", "")
-        return cls(texts["root"], texts["file"], *optional)
-
     def as_payload(self) -> dict[str, str]:
         """Return the fields for a payload; empty for `STORED`."""
-        values = zip(("root", "file", "heading", "id", "hash"), self, strict=True)
+        values = zip(_ORIGIN_KEYS, self, strict=True)
         return {} if self == STORED else {name: text for name, text in values if text is not None}
 
     @property
@@ -78,10 +120,12 @@ class Origin(NamedTuple):
         return self != STORED and PurePath(self.file).is_relative_to(path)
 
 
+Origins: TypeAlias = tuple[Origin, ...]
 # An origin like the others, so that one rule decides about prunes. Memories of earlier versions,
 # which have no origins, get this one, too.
 STORED: Final = Origin()
 """The origin of a memory that a tool or a line of JSONL stored."""
+_ORIGIN_KEYS: Final = ("root", "file", "heading", "id", "hash")
 
 
 @dataclass(frozen=True)
@@ -119,7 +163,7 @@ class Document:
         return tags_in(self.content) if own is None else own
 
     @cached_property
-    def origins(self) -> tuple[Origin, ...]:
+    def origins(self) -> Origins:
         """The files that contain the memory, and `STORED` if a tool stored it."""
         return origins_in(self.payload.get(SOURCE_KEY))
 
@@ -131,15 +175,11 @@ class Document:
         parts = (self.title, own, ", ".join(self.own_tags or []), self.content)
         return "\n".join(part for part in parts if part.strip())
 
-    def embedded_text(self, *, has_words: bool) -> str:
-        """Return the text to embed.
 
-        Args:
-            has_words: False for a collection that embeds contents only.
-        """
-        if has_words:
-            return self.text
-        return self.content if self.content.strip() else self.title
+Point: TypeAlias = tuple[Document, Vectors]
+"""A memory with its vector, to be written."""
+Hits: TypeAlias = tuple[list[tuple[Document, float]], int]
+"""The memories of a search with their scores, and the number of hits left out because of UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +201,7 @@ class Draft:
     id: int | None = None
     where: str = ""
     origin: Origin | None = None
-    origins: tuple[Origin, ...] | None = None
+    origins: Origins | None = None
     replaces: ReplacedParts = "stated"
 
     def imported_from(self, origin: Origin) -> Draft:
@@ -171,24 +211,19 @@ class Draft:
         return replace(self, origin=origin._replace(version=version))
 
     @property
-    def own_origins(self) -> tuple[Origin, ...]:
-        """The origin in Markdown, if there is one."""
-        return (self.origin,) if self.origin else ()
-
-    @property
     def is_empty(self) -> bool:
         """True if the draft has neither a title nor a content."""
         return not (self.title.strip() or self.content.strip())
 
-    def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the payload to store; *stored* is the payload that it replaces."""
-        payload = dict(stored or {})
+    def document(self, doc_id: int, stored: Document | None = None) -> Document:
+        """Return the memory to store; *stored* is the memory that it replaces."""
+        payload = dict(stored.payload if stored else {})
         if self.origins is not None:
             payload.pop(SOURCE_KEY, None)
             if self.origins != (STORED,):
                 payload[SOURCE_KEY] = [origin.as_payload() for origin in self.origins]
         if stored and self.replaces == "origins":
-            return payload
+            return Document(doc_id, payload)
         if self.replaces == "all":
             payload = {key: payload[key] for key in payload.keys() - {"preview", "tags"}}
         preview = self.preview
@@ -199,27 +234,24 @@ class Draft:
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
         text = f"{self.title}\n{self.content}".encode("utf-8", "surrogatepass")
-        return {**payload, **own, **tags, "content_hash": hashlib.sha256(text).hexdigest()}
+        own["content_hash"] = hashlib.sha256(text).hexdigest()
+        return Document(doc_id, {**payload, **own, **tags})
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A memory with its vector, to be written."""
-
-    id: int
-    vector: Vectors
-    payload: Mapping[str, Any]
-
-
-def origins_in(stored: object) -> tuple[Origin, ...]:
-    """Return the origins of a payload's `SOURCE_KEY`; `STORED` if there are none."""
+def origins_in(stored: object) -> Origins:
+    """Return the origins of a payload's `SOURCE_KEY`; `STORED` for values of other programs."""
     entries = cast("list[object]", stored) if isinstance(stored, list) else [stored]
-    origins = [
-        Origin.read(cast("Mapping[str, Any]", entry))
-        for entry in entries
-        if isinstance(entry, Mapping)
-    ]
-    return tuple(dict.fromkeys(origins)) or (STORED,)
+    origins: dict[Origin, None] = {}
+    for entry in entries:
+        if isinstance(entry, Mapping):
+            values = [cast("Mapping[str, Any]", entry).get(key) for key in _ORIGIN_KEYS]
+            texts = (value if isinstance(value, str) else None for value in values)
+            root, file, heading, key, version = texts
+            if file and root is not None:
+                origins[Origin(root, file, heading, key, version or "")] = None
+            else:
+                origins[STORED] = None
+    return tuple(origins) or (STORED,)
 
 
 def tags_in(content: str) -> list[str]:

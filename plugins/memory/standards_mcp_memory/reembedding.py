@@ -6,21 +6,14 @@ deleted, so an interrupted call can be repeated at any point.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeAlias
 
 from standards_mcp import ApiError
 
-from .records import Document, Point
+from .records import COPY_SUFFIX, Collection
 from .rendering import one_line
 from .service import Memory
-from .store import collections as collection_jobs
-from .store import points as point_jobs
-from .store.collections import COPY_SUFFIX, Collection
-
-Progress: TypeAlias = Callable[[int, int], None]
-_BATCH_SIZE: Final = 64
+from .writing import BATCH_SIZE, Progress
 
 
 async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
@@ -49,10 +42,10 @@ async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
         if original is None:
             return await memory.describe(name)  # raises with the existing names
         if copy is not None and copy.form != target_form:  # an earlier call wanted another model
-            await memory.store.change(collection_jobs.drop, copy)
+            await memory.drop(copy)
             copy = None
         if original.form != target_form:
-            count = len(await _read_all(memory, original))
+            count = len(await memory.read_all(name))
             if (lost_count := await memory.count(name) - count) > 0:
                 raise ApiError(
                     f"Collection {one_line(name)} has {lost_count} memories whose ids are not "
@@ -61,7 +54,7 @@ async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
             if copy is None:
                 copy = await memory.create(name + COPY_SUFFIX, reembed_source=name)
             await _copy(memory, original, copy, progress)
-            await memory.store.change(collection_jobs.drop, original)
+            await memory.drop(original)
             await _take_over(memory, copy, None, progress)
         return await memory.describe(name)
 
@@ -74,32 +67,22 @@ async def _take_over(
     """Move the memories of the copy into the original, which is created if it is missing."""
     if original is None:
         name = copy.name.removesuffix(COPY_SUFFIX)
-        original = replace(copy, name=name, reembed_source=name)
-        await memory.store.change(collection_jobs.create, original)
+        original = new = replace(copy, name=name, reembed_source=name)
+        await memory.store.run(name, lambda db: db.create(new))
     await _copy(memory, copy, original, progress)
-    await memory.store.change(collection_jobs.drop, copy)
+    await memory.drop(copy)
 
 
 async def _copy(memory: Memory, source: Collection, target: Collection, progress: Progress) -> None:
     """Make the memories of *target* equal to the memories of *source*."""
-    documents = await _read_all(memory, source)
-    copied = {document.id: document for document in await _read_all(memory, target)}
-    if extra_ids := copied.keys() - {document.id for document in documents}:
-        await memory.store.change(point_jobs.delete, target, [*extra_ids])
+    documents = await memory.read_all(source.name)
+    copied = {document.id: document for document in await memory.read_all(target.name)}
+    extra_ids = copied.keys() - {document.id for document in documents}
+    await memory.store.run(target.name, lambda db: db.delete(target.name, extra_ids))
     remaining = [document for document in documents if copied.get(document.id) != document]
-    for start in range(0, len(remaining), _BATCH_SIZE):
-        batch = remaining[start : start + _BATCH_SIZE]
-        ids = [document.id for document in batch]
-        if source.form == target.form:
-            vectors = await memory.store.run(point_jobs.vectors_of, source.name, ids)
-        else:
-            texts = [document.embedded_text(has_words=True) for document in batch]
-            rows = await memory.encode(target, texts, "document")
-            vectors = dict(zip(ids, rows, strict=True))
-        points = [Point(document.id, vectors[document.id], document.payload) for document in batch]
-        await memory.store.change(point_jobs.upsert, target, points)
+    for start in range(0, len(remaining), BATCH_SIZE):
+        batch = remaining[start : start + BATCH_SIZE]
+        unchanged = [document.id for document in batch] if source.form == target.form else []
+        points = await memory.add_vectors(target, batch, unchanged, source.name)
+        await memory.store.run(target.name, lambda db, batch: db.upsert(target, batch), points)
         progress(len(documents) - len(remaining) + start + len(batch), len(documents))
-
-
-async def _read_all(memory: Memory, collection: Collection) -> list[Document]:
-    return [document async for document in memory.read_all(collection.name)]

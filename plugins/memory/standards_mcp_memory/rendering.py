@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .schemas import BatchAnswer, DocumentAnswer, SearchAnswer
+if TYPE_CHECKING:
+    from .schemas import BatchAnswer, DocumentAnswer, SearchAnswer
 
-TextFormatter: TypeAlias = Callable[[str], str]
 _CONTROLS: Final = ("Cc", "Cf", "Cs")
 _LINE_CONTROLS: Final = (*_CONTROLS, "Zl", "Zp")
 _MARKDOWN_SYNTAX: Final = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~]")
@@ -41,17 +41,40 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def missing_collection_text(
-    name: str, names: Iterable[str], format_text: TextFormatter = one_line
-) -> str:
-    """Return the message for a missing collection, with the existing names.
+def without_controls(text: str) -> str:
+    """Return a text without control characters except line breaks and tabs."""
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in _CONTROLS else " "
+        for char in text
+    )
 
-    Args:
-        format_text: Formats a name.
+
+class Style(NamedTuple):
+    """A format of answers.
+
+    Attributes:
+        line: Formats a text in one line.
+        block: Formats a text of several lines.
     """
-    listed = ", ".join(map(format_text, names))
+
+    line: Callable[[str], str]
+    block: Callable[[str], str]
+    bold: str = ""
+    heading: str = ""
+    quote: str = ""
+
+
+MARKDOWN: Final = Style(inline, fenced, "**", "# ", "> ")
+PLAIN: Final = Style(one_line, without_controls)
+
+
+def missing_collection_text(
+    name: str, names: Iterable[str], line: Callable[[str], str] = one_line
+) -> str:
+    """Return the message for a missing collection, with the existing names."""
+    listed = ", ".join(map(line, names))
     existing = f"There are: {listed}." if listed else "No collection exists yet."
-    return f"Collection {format_text(name)} not found. {existing}"
+    return f"Collection {line(name)} not found. {existing}"
 
 
 def left_out_note(count: int) -> str:
@@ -59,70 +82,43 @@ def left_out_note(count: int) -> str:
     return f"Memories left out because their ids are not numbers: {count}."
 
 
-def without_words_note(collection: str) -> str:
-    """Return the note on a collection that embeds contents only."""
-    return (
-        f"Collection {one_line(collection)} was made by an earlier version or another program, so "
-        "only the meaning of contents was searched. Run `standards-mcp memory reembed` for it to "
-        "search titles, previews, tags and single words, too."
-    )
+def render_search(answer: SearchAnswer, style: Style = MARKDOWN) -> str:
+    """Return the previews as a list, or the reason why there are none."""
+    name = style.line(answer["collection"])
+    parts = [f"{style.heading}Memories in {name}"] if style.heading else []
+    parts += [
+        f"{rank}. {style.bold}{style.line(preview['title']) or 'Untitled'}{style.bold} "
+        f"(id {preview['id']}, score {preview['score']:.3f})\n"
+        f"   {style.line(preview['preview'])}".rstrip()
+        for rank, preview in enumerate(answer["results"], 1)
+    ]
+    if "collections" in answer:
+        parts.append(
+            missing_collection_text(answer["collection"], answer["collections"], style.line)
+        )
+    elif not answer["results"]:
+        parts.append(f"Collection {name} is empty.")
+    return ("\n\n" if style.heading else "\n").join(parts)
 
 
-def render_search(answer: SearchAnswer) -> str:
-    """Return the previews as a list in Markdown."""
-    heading = f"# Memories in {inline(answer['collection'])}"
-    parts = [heading, *_previews(answer, inline, "**"), _reason_for_none(answer, inline)]
-    return "\n\n".join(filter(None, parts))
-
-
-def render_document(answer: DocumentAnswer, heading: str = "#") -> str:
-    """Return a memory in full as Markdown, its content in a fence."""
-    parts = [f"{heading} {inline(answer['title']) or 'Untitled'}", _facts_line(answer, inline)]
-    if preview := inline(answer["preview"]):
-        parts.append(f"> {preview}")
-    return "\n\n".join([*parts, fenced(answer["content"])])
+def render_document(answer: DocumentAnswer, style: Style = MARKDOWN) -> str:
+    """Return a memory in full."""
+    tags = ", ".join(map(style.line, answer["tags"]))
+    facts = f"id {answer['id']}, collection {style.line(answer['collection'])}"
+    parts = [
+        f"{style.heading}{style.line(answer['title']) or 'Untitled'}",
+        f"{facts}, tags: {tags}" if tags else facts,
+    ]
+    if preview := style.line(answer["preview"]):
+        parts.append(f"{style.quote}{preview}")
+    return "\n\n".join([*parts, style.block(answer["content"])])
 
 
 def render_batch(answer: BatchAnswer) -> str:
     """Return memories as Markdown, and the references that were not found."""
-    parts = [render_document(document, "##") for document in answer["documents"]]
+    style = MARKDOWN._replace(heading="## ")
+    parts = [render_document(document, style) for document in answer["documents"]]
     if references := answer["not_found"]:
         missing = (f"id {ref['doc_id']} in {inline(ref['collection'])}" for ref in references)
         parts.append(f"Not found: {'; '.join(missing)}.")
     return "\n\n".join(parts)
-
-
-def previews_for_terminal(answer: SearchAnswer) -> str:
-    """Return the previews as plain text."""
-    return "\n".join(_previews(answer, one_line)) or _reason_for_none(answer, one_line)
-
-
-def document_for_terminal(answer: DocumentAnswer) -> str:
-    """Return a memory as plain text, without control characters."""
-    head = f"{one_line(answer['title'])}\n{_facts_line(answer, one_line)}"
-    content = "".join(
-        char if char in "\n\t" or unicodedata.category(char) not in _CONTROLS else " "
-        for char in answer["content"]
-    )
-    return "\n\n".join(filter(None, [head, one_line(answer["preview"]), content]))
-
-
-def _previews(answer: SearchAnswer, format_text: TextFormatter, mark: str = "") -> list[str]:
-    return [
-        f"{rank}. {mark}{format_text(preview['title']) or 'Untitled'}{mark} "
-        f"(id {preview['id']}, score {preview['score']:.3f})\n"
-        f"   {format_text(preview['preview'])}".rstrip()
-        for rank, preview in enumerate(answer["results"], 1)
-    ]
-
-
-def _reason_for_none(answer: SearchAnswer, format_text: TextFormatter) -> str:
-    if "collections" in answer:
-        return missing_collection_text(answer["collection"], answer["collections"], format_text)
-    return "" if answer["results"] else f"Collection {format_text(answer['collection'])} is empty."
-
-
-def _facts_line(answer: DocumentAnswer, format_text: TextFormatter) -> str:
-    tags = ", ".join(map(format_text, answer["tags"]))
-    facts = f"id {answer['id']}, collection {format_text(answer['collection'])}"
-    return f"{facts}, tags: {tags}" if tags else facts

@@ -5,45 +5,28 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Final, Literal, NotRequired, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 from typing_extensions import TypedDict
 
 from .records import LARGEST_ID
 
-MOST_RESULTS: Final = 100
 DEFAULT_RESULTS: Final = 20
-MOST_REFERENCES: Final = 50
 LONGEST_NAME: Final = 100
-SHORTEST_QUERY: Final = 2
-LONGEST_QUERY: Final = 500
 
 
-def check_name(name: str) -> str:
-    """Check the name of a collection, and return it.
+def first_error(error: ValidationError) -> str:
+    """Return the first error of a model in one line, without the input, which may be secret."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    position, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{position}: {message}" if position else message
 
-    Raises:
-        ValueError: The name is not valid.
-    """
-    if not 1 <= len(name) <= LONGEST_NAME:
-        raise ValueError(f"the name of a collection has 1 to {LONGEST_NAME} characters")
+
+def _check_name(name: str) -> str:
     if name in (".", ".."):
         raise ValueError("the name of a collection is not . or ..")
     if any(char in "/\\" or unicodedata.category(char) in ("Cc", "Cs") for char in name):
         raise ValueError("the name of a collection has no /, no \\ and no control characters")
     return name
-
-
-def check_no_surrogates(text: str) -> str:
-    """Check a text for lone surrogates, which JSON can contain and UTF-8 cannot, and return it.
-
-    Raises:
-        ValueError: The text has a lone surrogate.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("it has half a character (a lone surrogate)") from None
-    return text
 
 
 def _check_not_blank(text: str) -> str:
@@ -52,48 +35,41 @@ def _check_not_blank(text: str) -> str:
     return text
 
 
+# Pydantic refuses half characters (lone surrogates), which UTF-8 cannot contain, in each text with
+# a bound.
 Format: TypeAlias = Annotated[Literal["markdown", "json"], Field(description="Format of the text.")]
 CollectionName = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^/\\\x00-\x1f\x7f]+$"),
-    AfterValidator(check_name),
-    Field(description="A collection: the role or the topic whose memories it holds."),
+    Field(
+        min_length=1,
+        max_length=LONGEST_NAME,
+        description="A collection: the role or the topic whose memories it holds.",
+        json_schema_extra={"pattern": r"^[^/\\\x00-\x1f\x7f]+$"},
+    ),
+    AfterValidator(_check_name),
 ]
 Query = Annotated[
     str,
-    StringConstraints(min_length=SHORTEST_QUERY, max_length=LONGEST_QUERY),
+    Field(min_length=2, max_length=500, description="A question or a few words."),
     AfterValidator(_check_not_blank),
-    AfterValidator(check_no_surrogates),
-    Field(description="A question or a few words."),
 ]
-Limit = Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS, description="The most previews.")]
+Limit = Annotated[StrictInt, Field(ge=1, le=100, description="The most previews.")]
 DocumentId = Annotated[
     StrictInt, Field(ge=1, le=LARGEST_ID, description="The id of a memory, from memory_search.")
 ]
 Title = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=500),
+    Field(min_length=1, max_length=500, description="The subject of the memory, in a line."),
     AfterValidator(_check_not_blank),
-    AfterValidator(check_no_surrogates),
-    Field(description="The subject of the memory, in a line."),
 ]
 Content = Annotated[
-    str,
-    StringConstraints(max_length=200_000),
-    AfterValidator(check_no_surrogates),
-    Field(description="The whole text to remember, in Markdown."),
+    str, Field(max_length=200_000, description="The whole text to remember, in Markdown.")
 ]
 PreviewText = Annotated[
     str,
-    StringConstraints(max_length=2000),
-    AfterValidator(check_no_surrogates),
-    Field(description="Two or three sentences that help a reader to decide on a fetch."),
+    Field(max_length=2000, description="Two or three sentences that help to decide on a fetch."),
 ]
-_Tag = Annotated[
-    str,
-    StringConstraints(pattern=r"^[^\s#,]+$", max_length=100),
-    AfterValidator(check_no_surrogates),
-]
+_Tag = Annotated[str, Field(pattern=r"^[^\s#,]+$", max_length=100)]
 Tags = Annotated[list[_Tag], Field(max_length=50, description="Words without # and spaces.")]
 
 
@@ -108,7 +84,7 @@ class DocumentReference(BaseModel):
 
 References = Annotated[
     list[DocumentReference],
-    Field(min_length=1, max_length=MOST_REFERENCES, description="The memories to fetch."),
+    Field(min_length=1, max_length=50, description="The memories to fetch."),
 ]
 
 
@@ -218,6 +194,4 @@ class ImportAnswer(TypedDict):
     updated: int
     unchanged: int
     skipped: list[Skipped]
-    pruned: NotRequired[
-        Annotated[list[Pruned], Field(description="Memories whose file or heading is gone.")]
-    ]
+    pruned: NotRequired[list[Pruned]]

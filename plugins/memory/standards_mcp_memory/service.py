@@ -6,19 +6,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from standards_mcp import ApiError, NotFoundError
 
+from .embedded import EmbeddedStore
 from .encoders import Encoder, Kind
-from .records import Document, Vectors
-from .rendering import left_out_note, one_line, without_words_note
-from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
+from .records import COPY_SUFFIX, Collection, Document, MissingCollectionError, Point, Vectors
+from .rendering import left_out_note, one_line
+from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Preview, SearchAnswer
 from .settings import MemorySettings
 from .store import RemoteStore, Store
-from .store import collections as collection_jobs
-from .store import points as point_jobs
-from .store.collections import COPY_SUFFIX, Collection, MissingCollectionError
-from .store.embedded import EmbeddedStore
+
+_PAGE: Final = 1000
+_DIGITS: Final = 3
 
 
 class Memory:
@@ -45,16 +46,24 @@ class Memory:
         answer: SearchAnswer = {"collection": collection, "query": query, "count": 0, "results": []}
         try:
             # Both at once: opening the store and the encoder takes seconds at the first call.
-            description, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
-            await self.check_model(description)
-            vectors = await self.encode(description, [query], "query")
-            hits, uuid_count = await self.store.search(description, vectors[0], query, limit)
+            target, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
+            await self.check_model(target)
+            (vector,) = await self.encode(target, [query], "query")
+            # A large index of words takes seconds to make, so this is a job with its own deadline.
+            await self.store.run(collection, lambda db: db.index_words(target))
+            hits, uuid_count = await self.store.run(
+                collection, lambda db: db.search(target, vector, query, limit)
+            )
         except MissingCollectionError as error:
             return {**answer, "collections": error.names}, ()
         notes = [left_out_note(uuid_count)] if uuid_count else []
-        if not description.has_words:
-            notes.append(without_words_note(collection))
-        return {**answer, "count": len(hits), "results": hits}, tuple(notes)
+        if not target.has_words:
+            notes.append(
+                f"Collection {one_line(collection)} was made by an earlier version or another "
+                "program, so only the meaning of contents was searched. Run `standards-mcp memory "
+                "reembed` for it to search titles, previews, tags and single words, too."
+            )
+        return {**answer, "count": len(hits), "results": _previews(hits)}, tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
         """Return a memory in full.
@@ -72,26 +81,25 @@ class Memory:
         ids_by_collection: dict[str, dict[int, None]] = {}
         for doc_id, name in references:
             ids_by_collection.setdefault(name, {})[doc_id] = None
-        stored: dict[tuple[int, str], Document] = {}
+        stored: dict[tuple[int, str], DocumentAnswer] = {}
         for name, ids in ids_by_collection.items():
             with suppress(MissingCollectionError):
-                documents = await self._retrieve(name, list(ids))
-                stored |= {(doc_id, name): document for doc_id, document in documents.items()}
-        found_documents = [
-            _document_answer(stored[reference], reference[1])
-            for reference in references
-            if reference in stored
-        ]
-        missing: list[Reference] = [
-            {"doc_id": doc_id, "collection": name}
-            for doc_id, name in dict.fromkeys(references)
-            if (doc_id, name) not in stored
-        ]
-        return {"count": len(found_documents), "documents": found_documents, "not_found": missing}
+                for doc_id, document in (await self._retrieve(name, list(ids))).items():
+                    stored[doc_id, name] = _document_answer(document, name)
+        documents = [stored[reference] for reference in references if reference in stored]
+        return {
+            "count": len(documents),
+            "documents": documents,
+            "not_found": [
+                {"doc_id": doc_id, "collection": name}
+                for doc_id, name in dict.fromkeys(references)
+                if (doc_id, name) not in stored
+            ],
+        }
 
     async def collections(self) -> CollectionsAnswer:
         """Return all collections, by name."""
-        names = await self.store.run(collection_jobs.names)
+        names = await self.store.run("", lambda db: db.names())
         entries = [await self.find(name) for name in names]  # None if it was deleted meanwhile
         return {
             "collections": [
@@ -101,23 +109,17 @@ class Memory:
             ]
         }
 
-    async def read_all(
-        self, collection: str, *, with_payload: bool = True
-    ) -> AsyncGenerator[Document]:
-        """Yield all memories, by id. Each page is a request with its own deadline.
+    async def read_all(self, name: str, *, with_payload: bool = True) -> list[Document]:
+        """Return all memories, by id. Each page is a request with its own deadline.
 
         Raises:
             MissingCollectionError: The collection does not exist.
         """
-        offset: object = None
-        while True:
-            documents, offset = await self.store.run(
-                point_jobs.page, collection, offset, point_jobs.PAGE, with_payload=with_payload
-            )
-            for document in documents:
-                yield document
-            if offset is None:
-                return
+        documents, offset = await self._page(name, None, with_payload=with_payload)
+        while offset is not None:
+            page, offset = await self._page(name, offset, with_payload=with_payload)
+            documents += page
+        return documents
 
     async def describe(self, collection: str) -> Collection:
         """Return the description of a collection.
@@ -126,22 +128,23 @@ class Memory:
             MissingCollectionError: The collection does not exist.
             ApiError: A `reembed` is copying the memories back, or was interrupted then.
         """
-        try:
-            description = await self.store.run(collection_jobs.describe, collection)
-        except MissingCollectionError as error:
-            if collection + COPY_SUFFIX in error.names and await self.copy_of(collection):
-                raise _reembed_unfinished(collection) from None
-            raise
-        if description.reembed_source == collection:
+        entry = await self.find(collection)
+        if entry is None or entry.reembed_source == collection:
             copy = await self.copy_of(collection)
-            if copy is not None and copy.form == description.form:
-                raise _reembed_unfinished(collection)
-        return description
+            if copy is not None and (entry is None or copy.form == entry.form):
+                raise ApiError(
+                    f"Collection {one_line(collection)} is being reembedded. If that was "
+                    "interrupted, run `standards-mcp memory reembed` for it again."
+                )
+        if entry is None:
+            names = await self.store.run("", lambda db: db.names())
+            raise MissingCollectionError(collection, names)
+        return entry
 
     async def find(self, collection: str) -> Collection | None:
         """Return the description of a collection, or None. Ignore an unfinished `reembed`."""
         with suppress(MissingCollectionError):
-            return await self.store.run(collection_jobs.describe, collection)
+            return await self.store.run(collection, lambda db: db.describe(collection))
         return None
 
     async def copy_of(self, collection: str) -> Collection | None:
@@ -158,12 +161,16 @@ class Memory:
         model = await self.encoder.name()
         vectors = await self.encoder.encode(["memory"], "document")
         new = Collection(name, 0, model, vectors.shape[1], reembed_source, has_words=True)
-        await self.store.change(collection_jobs.create, new)
+        await self.store.run(name, lambda db: db.create(new))
         return new
 
+    async def drop(self, collection: Collection) -> None:
+        """Delete a collection with its memories, if it exists."""
+        await self.store.run(collection.name, lambda db: db.drop(collection.name))
+
     async def count(self, collection: str) -> int:
-        """Return the exact number of memories in a collection."""
-        return await self.store.run(collection_jobs.count, collection)
+        """Return the exact number of memories; the count of a description may be rough."""
+        return await self.store.run(collection, lambda db: db.count(collection))
 
     async def check_model(self, collection: Collection) -> None:
         """Check that no other model than the encoder's is recorded for a collection.
@@ -176,10 +183,8 @@ class Memory:
                 f"Collection '{one_line(collection.name)}' does not have one unnamed vector with "
                 "the distance cosine. Import its memories into a new collection."
             )
-        name = await self.encoder.name()
-        if collection.model not in (None, name):
-            vectors = await self.encoder.encode(["memory"], "query")
-            raise _model_mismatch(collection, name, vectors.shape[1])
+        if collection.model not in (None, await self.encoder.name()):
+            raise await self._model_mismatch(collection)
 
     async def encode(self, collection: Collection, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return vectors of texts for a collection.
@@ -189,13 +194,51 @@ class Memory:
         """
         vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
-            raise _model_mismatch(collection, await self.encoder.name(), vectors.shape[1])
+            raise await self._model_mismatch(collection)
         return vectors
+
+    async def add_vectors(
+        self,
+        collection: Collection,
+        documents: Sequence[Document],
+        unchanged_ids: Sequence[int],
+        source: str,
+    ) -> list[Point]:
+        """Return memories with their vectors for a collection.
+
+        Args:
+            unchanged_ids: Memories whose vectors are reused.
+            source: The name of the collection that has these vectors.
+
+        Raises:
+            ApiError: The encoder's vectors have another length than the collection's.
+        """
+        vectors = await self.store.run(source, lambda db: db.vectors(source, unchanged_ids))
+        if changed := [document for document in documents if document.id not in vectors]:
+            rows = await self.encode(collection, [*map(collection.text_of, changed)], "document")
+            vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
+        return [(document, vectors[document.id]) for document in documents]
+
+    async def _page(
+        self, name: str, offset: object, *, with_payload: bool
+    ) -> tuple[list[Document], object]:
+        return await self.store.run(
+            name, lambda db: db.page(name, offset, _PAGE, with_payload=with_payload)
+        )
+
+    async def _model_mismatch(self, collection: Collection) -> ApiError:
+        name, vectors = await self.encoder.name(), await self.encoder.encode(["memory"], "query")
+        return ApiError(
+            f"Collection '{one_line(collection.name)}' holds vectors of "
+            f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured "
+            f"model is {name} ({vectors.shape[1]}). Run `standards-mcp memory reembed` for this "
+            "collection, or set [plugins.memory] model to the model of its vectors."
+        )
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         documents: dict[int, Document] = {}
         with suppress(MissingCollectionError):
-            documents = await self.store.run(point_jobs.retrieve, collection, ids)
+            documents = await self.store.run(collection, lambda db: db.retrieve(collection, ids))
         if len(documents) < len(ids):
             await self.describe(collection)  # raises if the missing ones may be in a copy
         return documents
@@ -210,18 +253,15 @@ async def open_memory(
     Args:
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
     """
-    memory = Memory(make_store(settings, state_dir), Encoder(settings, encoder_threads))
+    store: Store = (
+        EmbeddedStore(settings, settings.path or str(state_dir / "qdrant"))
+        if settings.url is None
+        else RemoteStore(settings.url, settings.api_key, settings.timeout)
+    )
     try:
-        yield memory
+        yield Memory(store, Encoder(settings, encoder_threads))
     finally:
-        await memory.store.aclose()
-
-
-def make_store(settings: MemorySettings, state_dir: Path) -> Store:
-    """Return the store of the settings; its first call opens it."""
-    if settings.url is not None:
-        return RemoteStore(settings.url, settings.api_key, settings.timeout)
-    return EmbeddedStore(settings, settings.path or str(state_dir / "qdrant"))
+        await store.aclose()
 
 
 def missing_document(doc_id: int, collection: str) -> NotFoundError:
@@ -243,17 +283,14 @@ def _document_answer(document: Document, collection: str) -> DocumentAnswer:
     }
 
 
-def _reembed_unfinished(collection: str) -> ApiError:
-    return ApiError(
-        f"Collection {one_line(collection)} is being reembedded. If that was interrupted, run "
-        "`standards-mcp memory reembed` for it again."
-    )
-
-
-def _model_mismatch(collection: Collection, name: str, dimensions: int) -> ApiError:
-    return ApiError(
-        f"Collection '{one_line(collection.name)}' holds vectors of "
-        f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured model "
-        f"is {name} ({dimensions}). Run `standards-mcp memory reembed` for this collection, or set "
-        "[plugins.memory] model to the model of its vectors."
-    )
+def _previews(hits: Sequence[tuple[Document, float]]) -> list[Preview]:
+    previews: list[Preview] = [
+        {
+            "id": document.id,
+            "title": document.title,
+            "preview": document.preview,
+            "score": round(score, _DIGITS),
+        }
+        for document, score in hits
+    ]
+    return sorted(previews, key=lambda preview: (-preview["score"], preview["id"]))

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import anyio
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .matching import ImportedFiles, Match, Matcher, Origins, with_origin
-from .records import LARGEST_ID, STORED, Document, Draft, Point
-from .schemas import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
+from .matching import Matcher, StaleMemory, with_origin
+from .records import (
+    LARGEST_ID,
+    STORED,
+    Collection,
+    Document,
+    Draft,
+    MissingCollectionError,
+    Point,
+)
+from .schemas import Skipped, StoreAnswer, UpdateAnswer
 from .service import Memory, missing_document
-from .store import points as point_jobs
-from .store.collections import Collection, MissingCollectionError
 
-_BATCH_SIZE: Final = 64
+Progress: TypeAlias = Callable[[int, int], None]
+BATCH_SIZE: Final = 64
 _CONFLICT_STATUS: Final = 409
 
 
@@ -30,6 +38,8 @@ class WriteResult:
     Attributes:
         ids: The ids of the memories that the drafts created or matched.
         skipped: The drafts that were not written.
+        memories: All memories after the import, by id.
+        stale: The memories of the pruned folder that no file contains any more.
     """
 
     created: int = 0
@@ -37,13 +47,27 @@ class WriteResult:
     unchanged: int = 0
     ids: set[int] = field(default_factory=set[int])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
+    memories: dict[int, Document] = field(default_factory=dict[int, Document])
+    stale: list[StaleMemory] = field(default_factory=list[StaleMemory])
 
-
-class StaleMemory(NamedTuple):
-    """A memory that a file no longer contains, and its remaining origins."""
-
-    document: Document
-    remaining_origins: Origins
+    def count(self, draft: Draft) -> bool:
+        """Count a matched draft, and return True if it must be written to the store."""
+        if draft.id is None:
+            named_id = draft.origin and draft.origin.key
+            reason = f"names id {named_id}, which another memory has"
+            self.skipped.append({"where": draft.where, "reason": reason})
+            return False
+        before = self.memories.get(draft.id)
+        after = draft.document(draft.id, before)
+        self.ids.add(draft.id)
+        self.memories[draft.id] = after
+        if before is None:
+            self.created += 1
+        elif before != after:
+            self.updated += 1
+        else:
+            self.unchanged += 1
+        return before != after
 
 
 class Writer:
@@ -55,16 +79,16 @@ class Writer:
     """
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+        self._memory, self._store = memory, memory.store
         self._write_lock = anyio.Lock()
         self._highest_ids: dict[str, int] = {}
 
     async def store(self, draft: Draft, collection: str) -> StoreAnswer:
         """Write a memory, or update the other fields of the one with its title and content."""
-        async with self._write_lock, self._memory.store.held():
+        async with self._alone():
             target = await self._prepare(collection)
-            twin = await self._memory.store.run(
-                point_jobs.find_equal, collection, draft.title, draft.content
+            twin = await self._store.run(
+                collection, lambda db: db.find_equal(collection, draft.title, draft.content)
             )
             if twin is not None:
                 origins = with_origin(twin.origins, STORED)
@@ -82,13 +106,12 @@ class Writer:
             NotFoundError: The memory or the collection does not exist.
             ToolError: The store or the encoder fails, or neither a title nor a content is left.
         """
-        async with self._write_lock, self._memory.store.held():
+        async with self._alone():
             target = await self._memory.describe(collection)
             await self._memory.check_model(target)
-            stored = await self._memory.store.run(point_jobs.retrieve, collection, [doc_id])
-            if doc_id not in stored:
+            before = (await self._retrieve(collection, [doc_id])).get(doc_id)
+            if before is None:
                 raise missing_document(doc_id, collection)
-            before = stored[doc_id]
             changes = {name: value for name, value in fields.items() if value is not None}
             draft = replace(Draft(before.title, before.content), **changes)
             if draft.is_empty:
@@ -102,123 +125,77 @@ class Writer:
         Raises:
             MissingCollectionError: The collection does not exist.
         """
-        async with self._write_lock, self._memory.store.held():
-            target = await self._memory.describe(collection)
-            highest = await self._highest_in(collection)
-            self._highest_ids[collection] = max(self._highest_ids.get(collection, 0), highest)
-            return [*await self._memory.store.change(point_jobs.delete, target, ids)]
-
-    async def delete_one(self, doc_id: int, collection: str) -> DeleteAnswer:
-        """Delete a memory.
-
-        Raises:
-            NotFoundError: The memory or the collection does not exist.
-        """
-        if not await self.delete([doc_id], collection):
-            raise missing_document(doc_id, collection)
-        return {"id": doc_id, "collection": collection, "deleted": True}
+        async with self._alone():
+            return await self._delete(ids, collection)
 
     async def write(
         self,
         drafts: Sequence[Draft],
         collection: str,
-        progress: Callable[[int, int], None],
+        progress: Progress,
+        files: Iterable[str] = (),
+        prune_root: str | None = None,
         *,
         dry_run: bool = False,
     ) -> WriteResult:
         """Write many memories in batches. Drafts that change nothing are not written.
 
         Args:
-            progress: Called after each batch with the numbers of processed and of all drafts.
+            progress: Called after each batch with the numbers of written and of all changes.
+            files: Files that were read, also such without drafts.
+            prune_root: The file or folder whose stale memories are returned.
             dry_run: Only count.
 
         Raises:
             ToolError: The store or the encoder fails. Earlier batches are kept.
         """
         result = WriteResult()
-        async with self._write_lock, self._memory.store.held():
-            stored: dict[int, Document] = {}
+        async with self._alone():
             with suppress(MissingCollectionError):
                 await self._memory.describe(collection)
-                documents = self._memory.read_all(collection)
-                stored = {document.id: document async for document in documents}
-            matcher = Matcher(stored, lambda highest: self._next_id(collection, highest), drafts)
-            matches = matcher.match()
-            own_ids = {draft.id for draft in drafts}
-            new_ids = {match.draft.id for match in matches} - stored.keys() - own_ids
-            target = None if dry_run else await self._prepare(collection)
-            for start in range(0, len(drafts), _BATCH_SIZE):
-                batch = matches[start : start + _BATCH_SIZE]
-                changed = [match.draft for match in batch if _count_draft(match, stored, result)]
-                if target is not None:
-                    result.ids.update(await self._write_batch(target, changed, new_ids))
-                progress(start + len(batch), len(drafts))
-            if target is not None:
-                remaining_by_id = matcher.remaining_origins().items()
-                await self._store_origins(
-                    target,
-                    [
-                        StaleMemory(stored[doc_id], remaining)
-                        for doc_id, remaining in remaining_by_id
-                    ],
-                )
+                documents = await self._memory.read_all(collection)
+                result.memories = {document.id: document for document in documents}
+            stored = dict(result.memories)
+            matcher = Matcher(stored, partial(self._next_id, collection), drafts, files)
+            matched = matcher.match()
+            new_ids = {draft.id for draft in matched} - stored.keys()
+            new_ids -= {draft.id for draft in drafts}
+            changed = [draft for draft in matched if result.count(draft)]
+            moved = [memory.as_draft() for memory in matcher.moved()]
+            result.memories |= {
+                draft.id: draft.document(draft.id, stored[draft.id]) for draft in moved if draft.id
+            }
+            if not dry_run:
+                target = await self._prepare(collection)
+                result.ids.update(await self._write_all(target, changed, new_ids, progress))
+                await self._write_all(target, moved)
+            if prune_root is not None:
+                result.stale = matcher.stale(result.memories.values(), result.ids, prune_root)
         return result
-
-    async def find_stale(
-        self, collection: str, ids: AbstractSet[int], imported: ImportedFiles, root: str
-    ) -> list[StaleMemory]:
-        """Return the memories from *root* whose files no longer contain them.
-
-        Args:
-            ids: Ids of memories that the import has matched. They are returned only if they have
-                other origins remaining.
-            imported: The files that the import has read.
-            root: The imported file or folder.
-        """
-        stale: list[StaleMemory] = []
-        with suppress(MissingCollectionError):
-            async for document in self._memory.read_all(collection):
-                origins = document.origins
-                remaining = tuple(origin for origin in origins if not imported.is_removed(origin))
-                is_within = any(origin.is_within(root) for origin in origins)
-                if is_within and remaining != origins and (remaining or document.id not in ids):
-                    stale.append(StaleMemory(document, remaining))
-        return stale
 
     async def prune(self, collection: str, stale: Sequence[StaleMemory]) -> list[Document]:
         """Delete memories without origins, and return them; update the origins of the others.
 
         Memories that were changed meanwhile stay as they are.
         """
-        async with self._memory.store.held():
-            ids = [memory.document.id for memory in stale]
-            stored = await self._memory.store.run(point_jobs.retrieve, collection, ids)
+        async with self._alone():
+            stored = await self._retrieve(collection, [memory.document.id for memory in stale])
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
-            orphans = [memory.document for memory in same if not memory.remaining_origins]
-            deleted: list[int] = []
-            if orphans:
-                deleted = await self.delete([document.id for document in orphans], collection)
-            async with self._write_lock:
-                target = await self._memory.describe(collection)
-                await self._store_origins(
-                    target, [memory for memory in same if memory.remaining_origins]
-                )
-            return [document for document in orphans if document.id in deleted]
+            orphans = {
+                memory.document.id: memory.document
+                for memory in same
+                if not memory.remaining_origins
+            }
+            deleted = await self._delete(list(orphans), collection)
+            target = await self._memory.describe(collection)
+            changed = [memory.as_draft() for memory in same if memory.remaining_origins]
+            await self._write_all(target, changed)
+            return [orphans[doc_id] for doc_id in deleted]
 
-    async def _store_origins(self, target: Collection, stale: Sequence[StaleMemory]) -> None:
-        """Store the remaining origins of memories."""
-        for start in range(0, len(stale), _BATCH_SIZE):
-            drafts = [
-                Draft(
-                    document.title,
-                    document.content,
-                    id=document.id,
-                    origins=remaining,
-                    replaces="origins",
-                )
-                for document, remaining in stale[start : start + _BATCH_SIZE]
-            ]
-            await self._write_batch(target, drafts)
+    @asynccontextmanager
+    async def _alone(self) -> AsyncGenerator[None]:
+        async with self._write_lock, self._store.held():
+            yield
 
     async def _prepare(self, collection: str) -> Collection:
         """Return the collection after a check of its model; create it if it is missing."""
@@ -236,8 +213,32 @@ class Writer:
         return target
 
     async def _highest_in(self, collection: str) -> int:
-        documents = self._memory.read_all(collection, with_payload=False)
-        return max([document.id async for document in documents], default=0)
+        documents = await self._memory.read_all(collection, with_payload=False)
+        return max((document.id for document in documents), default=0)
+
+    async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
+        return await self._store.run(collection, lambda db: db.retrieve(collection, ids))
+
+    async def _delete(self, ids: Sequence[int], collection: str) -> list[int]:
+        await self._memory.describe(collection)
+        highest = await self._highest_in(collection)
+        self._highest_ids[collection] = max(self._highest_ids.get(collection, 0), highest)
+        return await self._store.run(collection, lambda db: db.delete(collection, ids))
+
+    async def _write_all(
+        self,
+        target: Collection,
+        drafts: Sequence[Draft],
+        new_ids: AbstractSet[int | None] = frozenset(),
+        progress: Progress = lambda _done, _total: None,
+    ) -> list[int]:
+        """Write drafts in batches, and return the ids of the written memories."""
+        ids: list[int] = []
+        for start in range(0, len(drafts), BATCH_SIZE):
+            batch = drafts[start : start + BATCH_SIZE]
+            ids += await self._write_batch(target, batch, new_ids)
+            progress(start + len(batch), len(drafts))
+        return ids
 
     async def _write_batch(
         self,
@@ -250,58 +251,48 @@ class Writer:
         Args:
             new_ids: Ids that were chosen for new memories. Other ids replace stored memories.
         """
-        # Of several drafts with one id, the last counts.
-        drafts_by_id = {draft.id: draft for draft in drafts if draft.id is not None}
-        if not drafts_by_id:
-            return []
-        replaced = [*drafts_by_id.keys() - new_ids]
-        before = await self._memory.store.run(point_jobs.retrieve, target.name, replaced)
-        documents = [
-            Document(doc_id, draft.payload(before[doc_id].payload if doc_id in before else None))
-            for doc_id, draft in drafts_by_id.items()
-        ]
-        points = await self._embed_documents(target, documents, before)
-        replacing = [point for point in points if point.id not in new_ids]
-        await self._memory.store.change(point_jobs.upsert, target, replacing)
-        new = [point for point in points if point.id in new_ids]
-        return [point.id for point in replacing] + await self._insert(target, new)
-
-    async def _embed_documents(
-        self, target: Collection, documents: Sequence[Document], before: Mapping[int, Document]
-    ) -> list[Point]:
-        """Return memories with their vectors; stored vectors are reused for unchanged texts."""
-
-        def text(document: Document) -> str:
-            return document.embedded_text(has_words=target.has_words)
-
+        ids = [draft.id for draft in drafts if draft.id is not None]
+        before = await self._retrieve(target.name, [*{*ids} - new_ids])
+        documents = dict(before)
+        for doc_id, draft in zip(ids, drafts, strict=True):
+            documents[doc_id] = draft.document(doc_id, documents.get(doc_id))
         unchanged = [
-            document.id
-            for document in documents
-            if document.id in before and text(before[document.id]) == text(document)
+            doc_id
+            for doc_id, document in before.items()
+            if target.text_of(document) == target.text_of(documents[doc_id])
         ]
-        vectors = await self._memory.store.run(point_jobs.vectors_of, target.name, unchanged)
-        if changed := [document for document in documents if document.id not in vectors]:
-            texts = [text(document) for document in changed]
-            rows = await self._memory.encode(target, texts, "document")
-            vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
-        return [
-            Point(document.id, vectors[document.id], document.payload) for document in documents
-        ]
+        points = await self._memory.add_vectors(
+            target, list(documents.values()), unchanged, target.name
+        )
+        replacing = [point for point in points if point[0].id not in new_ids]
+        await self._store.run(target.name, lambda db: db.upsert(target, replacing))
+        new = [point for point in points if point[0].id in new_ids]
+        return [document.id for document, _ in replacing] + await self._insert(target, new)
 
     async def _insert(self, target: Collection, points: Sequence[Point]) -> list[int]:
         """Write new memories, and return their ids: new ones if another writer was faster."""
         ids: list[int] = []
         while points:
-            stored = await self._memory.store.change(point_jobs.insert, target, points)
-            lost = [point for point in points if not _is_stored(point, stored)]
-            ids += [point.id for point in points if point not in lost]
+            stored = await self._store.run(
+                target.name, lambda db, batch: db.insert(target, batch), points
+            )
+            lost: list[Point] = []
+            for document, vector in points:
+                current = stored.get(document.id, document)
+                if (current.title, current.content) == (document.title, document.content):
+                    ids.append(document.id)
+                else:
+                    lost.append((document, vector))
             highest = await self._highest_in(target.name) if lost else 0
-            points = [replace(point, id=self._next_id(target.name, highest)) for point in lost]
+            points = [
+                (replace(document, id=self._next_id(target.name, highest)), vector)
+                for document, vector in lost
+            ]
         return ids
 
     async def _rewrite(self, target: Collection, before: Document, draft: Draft) -> bool:
         """Write a draft over a stored memory if that changes it; return True if it does."""
-        if draft.payload(before.payload) == before.payload:
+        if draft.document(before.id, before) == before:
             return False
         await self._write_batch(target, [replace(draft, id=before.id)])
         return True
@@ -314,32 +305,3 @@ class Writer:
             raise ApiError(f"Collection {collection} has no free id: its highest is the limit.")
         self._highest_ids[collection] = identifier
         return identifier
-
-
-def _count_draft(match: Match, stored: dict[int, Document], result: WriteResult) -> bool:
-    """Count a draft in *result*; return True if it must be written to the store."""
-    draft, identifier = match.draft, match.draft.id
-    if match.problem is not None or identifier is None:
-        result.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
-        return False
-    before = stored.get(identifier)
-    result.ids.add(identifier)
-    payload = draft.payload(before.payload if before else None)
-    if match.is_repeated or (before and payload == before.payload):
-        result.unchanged += 1
-        return False
-    if before is None:
-        result.created += 1
-    else:
-        result.updated += 1
-    stored[identifier] = Document(identifier, payload)
-    return True
-
-
-def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
-    """Return False if another writer has stored another memory under the id of a point."""
-    current = stored.get(point.id)
-    return current is None or (current.title, current.content) == (
-        point.payload["title"],
-        point.payload["content"],
-    )

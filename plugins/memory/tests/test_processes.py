@@ -106,7 +106,7 @@ async def test_programs_take_turns_with_a_folder(tmp_path: Path, fast: dict[str,
         for name in ("one", "two", "three"):
             group.start_soon(store, name)
     async with open_memory(settings, tmp_path) as memory:
-        ids = [document.id async for document in memory.read_all("c")]
+        ids = [document.id for document in await memory.read_all("c")]
         assert (len(ids), len({*ids})) == (15, 15)
         answer, _ = await memory.search("three", "c", 20)
         assert answer["count"] == 15

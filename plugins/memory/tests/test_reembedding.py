@@ -15,8 +15,7 @@ from mcp import Client
 
 from standards_mcp import ApiError
 from standards_mcp_memory import reembedding
-from standards_mcp_memory.store import collections as collection_jobs
-from standards_mcp_memory.store import points as point_jobs
+from standards_mcp_memory.database import Database
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -50,21 +49,21 @@ def killed(run: Run, other: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     def end(*_: Any) -> None:
         raise ApiError("killed")
 
-    def end_in_swap(client: Any, collection: Any, points: Any) -> Any:
-        if collection.name == "c" and points[0].id > 1:
+    def end_in_swap(database: Any, collection: Any, points: Any) -> Any:
+        if collection.name == "c" and points[0][0].id > 1:
             raise ApiError("killed")
-        return upsert(client, collection, points)
+        return upsert(database, collection, points)
 
     def end_after_removal(path: str, **more: Any) -> None:
         remove(path, **more)
         raise ApiError("killed")
 
-    upsert, remove = point_jobs.upsert, shutil.rmtree
+    upsert, remove = Database.upsert, shutil.rmtree
     points: dict[str, tuple[Any, str, Any]] = {
-        "before the first is deleted": (collection_jobs, "drop", end),
+        "before the first is deleted": (Database, "drop", end),
         "while the first is deleted": (shutil, "rmtree", end_after_removal),
         "after the first was deleted": (reembedding, "_take_over", end),
-        "in the swap": (point_jobs, "upsert", end_in_swap),
+        "in the swap": (Database, "upsert", end_in_swap),
     }
 
     def kill(point: str) -> None:

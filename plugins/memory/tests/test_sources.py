@@ -559,3 +559,17 @@ def test_a_server_that_cannot_write_only_where_an_id_is_free_is_refused(
     refused = run("import", "notes", "--collection", "c", status=1, url=qdrant.url).stderr
     assert "The Qdrant server is version 1.16.3" in refused
     assert "update it to 1.17 or later" in refused
+
+
+def test_of_equal_lines_one_writes_the_memory(run: Run, notes: Path):
+    line = {"title": "a", "content": "b"}
+    lines = [{**line, "preview": "First."}, {**line, "preview": "Second."}]
+    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert counts(imported(run, "m.jsonl")) == (1, 0, 1)
+    assert counts(imported(run, "m.jsonl")) == (0, 0, 2)
+    assert shown(run, 1)["preview"] == "First."
+    lines[1]["id"] = 1
+    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for expected in ((0, 1, 1), (0, 0, 2)):
+        assert counts(imported(run, "m.jsonl")) == expected
+        assert shown(run, 1)["preview"] == "Second.", "a line with an id counts"

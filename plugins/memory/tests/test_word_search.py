@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from mcp import Client
 from qdrant_client import QdrantClient, models
 
+from standards_mcp.files import private_folder
 from standards_mcp_memory.records import Document
-from standards_mcp_memory.store.embedded import make_folder
-from standards_mcp_memory.store.words import WordIndex, fuse_scores, query_words, word_weights
+from standards_mcp_memory.words import WordIndex, fuse_scores, query_words, word_weights
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -239,6 +239,6 @@ def test_only_the_owner_reads_a_store_also_one_that_was_open_to_all(run: Run, tm
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
 def test_the_missing_parents_of_a_store_are_for_the_owner_only(tmp_path: Path):
-    make_folder(tmp_path / "plugins" / "memory" / "qdrant")
+    private_folder(tmp_path / "plugins" / "memory" / "qdrant")
     for folder in ("plugins", "plugins/memory", "plugins/memory/qdrant"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700

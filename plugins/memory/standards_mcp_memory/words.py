@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from standards_mcp_memory.records import Document
+import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from .records import Document
 
-Number = TypeVar("Number", float, "npt.NDArray[Any]")
+Number = TypeVar("Number", float, npt.NDArray[Any])
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _IDENTIFIER_CHARACTERS: Final = "_+#"
@@ -36,6 +36,9 @@ _UNSPACED: Final = re.compile(  # Thai to Khmer, kana, Han, Hangul
 _SATURATION: Final = 1.2
 _LENGTH_WEIGHT: Final = 0.75
 _MEAN_LENGTH: Final = 100
+# Measured with benchmarks/memory_search.py: 0.45, the weight of the catalog, has the same recall,
+# but puts fewer hits first.
+_WORD_WEIGHT: Final = 0.3
 
 
 class _Separators(dict[int, int]):
@@ -66,8 +69,14 @@ def word_weight(count: Number, length: Number) -> Number:
 
 
 def word_counts(text: str) -> Counter[int]:
-    """Count the words of a text and the parts of identifiers, by the hash of the word."""
-    return Counter([word_hash for word in _split(text) for word_hash in _word_hashes(word)])
+    """Count the words of a text and the parts of identifiers, by the hash of the word.
+
+    Accents do not count, so `naïve` and `naive` are one word.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    words = text.translate(_SEPARATORS).split()
+    return Counter([word_hash for word in words for word_hash in _word_hashes(word)])
 
 
 def word_weights(text: str) -> dict[int, float]:
@@ -82,17 +91,12 @@ def query_words(text: str) -> list[int]:
     return sorted(word_counts(text))
 
 
-def _split(text: str) -> list[str]:
-    """Return the words of a text without accents, so that `naïve` and `naive` are one word."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
-    return text.translate(_SEPARATORS).split()
-
-
 # The words of a language repeat: a store of 20,000 memories has some thousands.
 @lru_cache(100_000)
 def _word_hashes(word: str) -> tuple[int, ...]:
-    return tuple(_stable_hash(form) for form in _forms(word))
+    # Servers store these hashes, so they must be the same in all versions.
+    encoded = [form.encode("utf-8", "surrogatepass") for form in _forms(word)]
+    return tuple(int.from_bytes(blake2b(form, digest_size=4).digest()) for form in encoded)
 
 
 def _forms(word: str) -> list[str]:
@@ -108,11 +112,6 @@ def _forms(word: str) -> list[str]:
     return forms
 
 
-def _stable_hash(form: str) -> int:
-    # Servers store these hashes, so the hash must be the same in all versions.
-    return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=4).digest())
-
-
 class WordIndex:
     """BM25 over the memories of one collection of an embedded store.
 
@@ -125,8 +124,6 @@ class WordIndex:
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        import numpy as np  # noqa: PLC0415  - a server without calls has none
-
         ids, words, counts, sizes = array("q"), array("I"), array("I"), array("q")
         for document in documents:
             counted = word_counts(document.text)
@@ -167,8 +164,6 @@ class WordIndex:
         The best *limit* memories are included, *extra_ids* and all changed memories, if they have
         one of the words.
         """
-        import numpy as np  # noqa: PLC0415  - as above
-
         total = np.zeros(len(self._ids), dtype=np.float32)
         changed = dict.fromkeys(self._changed, 0.0)
         count = int(self._is_current.sum()) + len(changed)
@@ -199,11 +194,6 @@ class WordIndex:
         return {doc_id: score for doc_id, score in (stored | changed).items() if score > 0}
 
 
-# Measured with benchmarks/memory_search.py: 0.45, the weight of the catalog, has the same recall,
-# but puts fewer hits first.
-WORD_WEIGHT: Final = 0.3
-
-
 def fuse_scores(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
     """Fuse both scores of each memory into one.
 
@@ -219,7 +209,7 @@ def fuse_scores(cosines: Mapping[int, float], words: Mapping[int, float]) -> dic
     if nearest <= 0 or best <= 0:
         return dict(cosines)
     return {
-        doc_id: WORD_WEIGHT * nearest * words.get(doc_id, 0.0) / best
-        + (1 - WORD_WEIGHT) * max(0.0, cosine)
+        doc_id: _WORD_WEIGHT * nearest * words.get(doc_id, 0.0) / best
+        + (1 - _WORD_WEIGHT) * max(0.0, cosine)
         for doc_id, cosine in cosines.items()
     }

@@ -1,4 +1,4 @@
-"""Base class of both Qdrant stores, and the store on a server. `embedded` has the other store."""
+"""Run calls of Qdrant in threads: the base of both stores, and the store on a server."""
 
 from __future__ import annotations
 
@@ -6,36 +6,28 @@ import asyncio
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
 
 import anyio
 from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError, may_use_proxy
-from standards_mcp_memory.records import Document, Vectors
-
-from . import points as point_jobs
-from .collections import Collection, missing_collection_errors
-from .points import Hits
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    from .database import Database
 
-P = ParamSpec("P")
 T = TypeVar("T")
-Changes: TypeAlias = Mapping[int, Document | None] | None
-"""Written memories by id, with None for deleted ones; None if a whole collection was changed."""
-ChangesT = TypeVar("ChangesT", bound=Changes)
+Ts = TypeVarTuple("Ts")
 _THREADS: Final = 16
 _DENIED_STATUSES: Final = (401, 403)
 
 
 class Store(ABC):
-    """Runs jobs on Qdrant's client in threads of its own, because the client blocks.
+    """Runs jobs on a database in threads of its own, because Qdrant's client blocks.
 
     A job that outlives its call keeps its thread. The number of threads is limited, so if a server
     never ends its answers, later jobs wait for a thread in vain, and time out.
@@ -46,18 +38,17 @@ class Store(ABC):
         threads: The most jobs at a time.
     """
 
-    _client: QdrantClient | None = None
+    _database: Database | None = None
 
     def __init__(self, name: str, timeout: float, threads: int) -> None:
         self.name, self._timeout = name, timeout
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="memory-store")
 
-    async def run(
-        self, job: Callable[Concatenate[QdrantClient, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run a job with these arguments, and return its result.
+    async def run(self, collection: str, job: Callable[[Database, *Ts], T], *args: *Ts) -> T:
+        """Open the database if it is closed, run a job with *args*, and return its result.
 
-        The first argument of a job, if it has any, is the collection or its name.
+        Args:
+            collection: The name of the collection that the job uses; "" for none.
 
         Raises:
             ApiError: The store cannot be reached or opened.
@@ -66,13 +57,10 @@ class Store(ABC):
         """
 
         def run_job() -> T:
-            client, name = self._client, args[0] if args else ""
-            assert client is not None  # noqa: S101  - `_open` has opened it
-            with (
-                self._translate_errors(),
-                missing_collection_errors(client, getattr(name, "name", str(name))),
-            ):
-                return job(client, *args, **kwargs)
+            database = self._database
+            assert database is not None  # noqa: S101  - `_open` has opened it
+            with self._translate_errors(), database.missing_collection_errors(collection):
+                return job(database, *args)
 
         async with self.held():
             try:
@@ -85,26 +73,6 @@ class Store(ABC):
                     "set [plugins.memory] timeout."
                 ) from None
 
-    async def change(
-        self,
-        job: Callable[Concatenate[QdrantClient, Collection, P], ChangesT],
-        collection: Collection,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> ChangesT:
-        """Run a job that changes a collection, and return the changes. See `run` for errors."""
-        return await self.run(job, collection, *args, **kwargs)
-
-    async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
-        """Return the memories that are nearest to a query. See `run` for errors.
-
-        Args:
-            vector: The embedding of the query.
-        """
-        if collection.has_words:
-            return await self.run(point_jobs.search_server, collection.name, vector, query, limit)
-        return await self.run(point_jobs.search, collection.name, vector, limit)
-
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
         """Keep other programs from writing between the jobs of this context, if possible."""
@@ -116,7 +84,7 @@ class Store(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Open the client, unless it is open."""
+        """Open the database, unless it is open."""
 
     @abstractmethod
     def _translate_errors(self) -> AbstractContextManager[None]:
@@ -137,21 +105,21 @@ class RemoteStore(Store):
     @override
     async def aclose(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if self._client is not None:
-            await asyncio.to_thread(self._client.close)
+        if self._database is not None:
+            await asyncio.to_thread(self._database.client.close)
 
     @override
     async def _open(self) -> None:
         async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._connect)
+            if self._database is None:
+                self._database = await asyncio.to_thread(self._connect)
 
-    def _connect(self) -> QdrantClient:
-        from qdrant_client import QdrantClient  # noqa: PLC0415  - takes seconds
+    def _connect(self) -> Database:
+        from .database import Database  # noqa: PLC0415  - takes seconds
 
         # The settings refuse an unencrypted key, except for this machine.
         warnings.filterwarnings("ignore", "Api key is used with an insecure", UserWarning)
-        return QdrantClient(
+        return Database.open(
             url=self._url,
             api_key=self._key.get_secret_value() if self._key else None,
             timeout=math.ceil(self._timeout),
