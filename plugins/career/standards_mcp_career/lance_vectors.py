@@ -58,9 +58,9 @@ class LanceVectors(MemoryVectors):
     def put(self, rows: Mapping[Key, StoredVector]) -> None:
         if not rows:
             return
-        with self._exclusive(), self._write_lock():
-            batch = _arrow_table(rows)
-            table = self._table()
+        batch = _arrow_table(rows)
+        with self._writing() as existing:
+            table = existing
             if table is None or table.schema.field("vector").type != batch["vector"].type:
                 schema = batch.schema.with_metadata({_TABLE_ID: uuid.uuid4().hex})
                 database = self._database()
@@ -73,26 +73,24 @@ class LanceVectors(MemoryVectors):
         hashes = [_key_hash(key) for key in keys]
         if not hashes:
             return
-        with self._exclusive(), self._write_lock():
-            if (table := self._table()) is not None:
-                for start in range(0, len(hashes), _BATCH):
-                    keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
-                    table.delete(f"key IN ({keys_sql})")
+        with self._writing() as table:
+            for start in range(0, len(hashes) if table is not None else 0, _BATCH):
+                keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
+                table.delete(f"key IN ({keys_sql})")
 
     @override
     def clean_up(self) -> None:
         # Merge the small files of a build, and delete files of old versions.
-        with self._exclusive(), self._write_lock():
-            if (table := self._table()) is not None:
+        with self._writing() as table:
+            if table is not None:
                 table.optimize(cleanup_older_than=_KEEP_VERSIONS)
 
     @override
     def _refresh(self) -> None:
-        with self._exclusive():
-            table = self._table()
-            version = (
-                (table.schema.metadata[_TABLE_ID], table.version) if table is not None else None
-            )
+        with self._explained():
+            table, version = self._table(), None
+            if table is not None:
+                version = table.schema.metadata[_TABLE_ID], table.version
             if version != self._loaded_version:
                 # 10,000 vectors are read in 30 ms.
                 self._replace(_read_rows(table) if table is not None else {})
@@ -107,19 +105,21 @@ class LanceVectors(MemoryVectors):
         exists = self._name in database.list_tables().tables
         return database.open_table(self._name) if exists else None
 
-    def _write_lock(self) -> filelock.BaseFileLock:
-        """Lock the folder against writes of other processes.
+    @contextmanager
+    def _writing(self) -> Generator[_LanceTable]:
+        """Yield the table, or None, and lock the folder against writes of other processes.
 
         LanceDB refuses some concurrent writes, and a table that is created twice is empty.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_LOCK_TIMEOUT)
+        with self._explained(), self._lock:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_LOCK_TIMEOUT):
+                yield self._table()
 
     @contextmanager
-    def _exclusive(self) -> Generator[None]:
+    def _explained(self) -> Generator[None]:
         try:
-            with self._lock:
-                yield
+            yield
         except filelock.Timeout as error:
             raise ApiError(
                 f"The vectors in {self._folder} cannot be changed: another process has been "

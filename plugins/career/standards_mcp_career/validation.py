@@ -11,7 +11,8 @@ from .answers import Finding, GivenReport, Severity, ValidationAnswer, Validatio
 from .audit import AuditLog
 from .language.evidence import thin_evidence_reason
 from .primitives import sha256
-from .records import Opportunity, Tokens, get_opportunity
+from .records import Opportunity, Tokens
+from .tables import find
 
 _VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
 """The version of the constitution by the setting ``tokens``; 0.2.0 adds EVID-002."""
@@ -142,7 +143,7 @@ def validate_match_report(
     """
     trace_id = audit.trace(trace_id)
     with audit.store.reading() as connection:
-        stored = get_opportunity(connection, report.opportunity_id)
+        stored = find(connection, Opportunity, report.opportunity_id)
     verdict = validate(report, trace_id, rule, optional_texts(stored))
     result = {"status": verdict["status"], "finding_count": verdict["finding_count"]}
     audit.append(trace_id, "ValidationCompleted", result, [report.opportunity_id])

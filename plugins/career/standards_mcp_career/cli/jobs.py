@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp import InvalidInputError, ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, reports
-from standards_mcp_career.answers import GivenReport, MatchAnswer, ValidationReport
+from standards_mcp_career.answers import GivenReport, MatchAnswer
 from standards_mcp_career.importing import parse_file
 from standards_mcp_career.records import Opportunity
 from standards_mcp_career.resumes import ingest_resume
@@ -23,30 +23,7 @@ from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.validation import Override, validate_match_report
 
 _CANDIDATES: Final = click.IntRange(0, 1000)
-
-
-def commands(settings: CareerSettings) -> list[click.Command]:
-    """Return the commands."""
-    return [_ingest(settings), _index, _match(settings), _validate(settings)]
-
-
-def _ingest(settings: CareerSettings) -> click.Command:
-    @click.command(
-        "ingest",
-        epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
-    )
-    @click.argument("path", type=click.Path(path_type=Path))
-    @click.option("--no-persist", is_flag=True, help="Read the file without storing it.")
-    @reports
-    def ingest(path: Path, *, no_persist: bool) -> Report:
-        """Read and store the resume at PATH, in any folder."""
-        with closing(open_career(settings)) as career:
-            file, persist = str(path.absolute()), not no_persist
-            answer = ingest_resume(career.audit, career.limits, file, persist=persist)
-        status = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
-        return Report(answer, lambda: f"{answer['resume_id']}: {status}\n{answer['resume_hash']}")
-
-    return ingest
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("index")
@@ -63,7 +40,24 @@ def _index(call: ToolCaller, *, scope: str) -> Report:
     return ask_tool(call, "index_build", {"scope": scope}, text_of)
 
 
-def _match(settings: CareerSettings) -> click.Command:
+def commands(settings: CareerSettings) -> list[click.Command]:
+    """Return the commands."""
+
+    @click.command(
+        "ingest",
+        epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
+    )
+    @click.argument("path", type=click.Path(path_type=Path))
+    @click.option("--no-persist", is_flag=True, help="Read the file without storing it.")
+    @reports
+    def ingest(path: Path, *, no_persist: bool) -> Report:
+        """Read and store the resume at PATH, in any folder."""
+        with closing(open_career(settings)) as career:
+            file, persist = str(path.absolute()), not no_persist
+            answer = ingest_resume(career.audit, career.limits, file, persist=persist)
+        status = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
+        return Report(answer, lambda: f"{answer['resume_id']}: {status}\n{answer['resume_hash']}")
+
     @click.command(
         "match",
         epilog=examples("career match ID", "career match position.yaml --strategy lexical --json"),
@@ -75,9 +69,8 @@ def _match(settings: CareerSettings) -> click.Command:
     @reports
     def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int) -> Report:
         """Match a stored opportunity by its ID, or the opportunity in a FILE of JSON or YAML."""
-        file = Path(opportunity)
-        is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
-        inline = _opportunity(file) if is_file else None
+        is_file = os.path.isfile(opportunity)  # noqa: PTH113  - Path.is_file raises for a long id
+        inline = _read_opportunity(Path(opportunity)) if is_file else None
         with closing(open_career(settings)) as career:
             if strategy != "lexical":
                 career.indexing.build("atoms")
@@ -88,23 +81,18 @@ def _match(settings: CareerSettings) -> click.Command:
             )
         return Report(answer, lambda: "\n".join(match_lines(answer)))
 
-    return match
-
-
-def _validate(settings: CareerSettings) -> click.Command:
     @click.command(
         "validate",
         epilog=examples("career match ID --json > report.json", "career validate report.json"),
     )
-    @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+    @click.argument("file", type=_FILE)
     @click.option("--override", help="JSON: rule_id, operator_id, reason, payload_hash.")
     @reports
     def validate(file: Path, *, override: str | None) -> Report:
         """Validate FILE: a match report, or the whole answer of a match."""
         try:
             content = parse_file(file)
-            content = content.get("match_report", content)
-            report = GivenReport.model_validate(content)
+            report = GivenReport.model_validate(content.get("match_report", content))
             overruling = None if override is None else Override.model_validate_json(override)
         except ValidationError as error:
             raise InvalidInputError(f"{error.title}: {_first_problem(error)}") from error
@@ -115,10 +103,15 @@ def _validate(settings: CareerSettings) -> click.Command:
                 career.audit, settings.tokens, report, override=overruling
             )
         verdict = answer["validation_report"]
-        code = int(verdict["status"] in ("blocked", "rejected"))
-        return Report(verdict, lambda: _validation_text(verdict), code)
+        lines = [f"{verdict['artifact_id']}: {verdict['status']}"]
+        lines += [
+            f"   {finding['severity']} {finding['rule_id']}: {finding['message']}"
+            for finding in verdict["findings"]
+        ]
+        is_refused = verdict["status"] in ("blocked", "rejected")
+        return Report(verdict, lambda: "\n".join(lines), int(is_refused))
 
-    return validate
+    return [ingest, _index, match, validate]
 
 
 def match_lines(answer: MatchAnswer) -> list[str]:
@@ -135,21 +128,13 @@ def match_lines(answer: MatchAnswer) -> list[str]:
     return [*lines, *(f"   missing   {text}" for text in report["missing_requirements"])]
 
 
-def _validation_text(report: ValidationReport) -> str:
-    findings = (
-        f"   {finding['severity']} {finding['rule_id']}: {finding['message']}"
-        for finding in report["findings"]
-    )
-    return "\n".join([f"{report['artifact_id']}: {report['status']}", *findings])
-
-
 def _first_problem(error: ValidationError) -> str:
     """Return the place and the text of the first error, without the input."""
     (first, *_) = error.errors(include_url=False, include_input=False)
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def _opportunity(file: Path) -> Opportunity:
+def _read_opportunity(file: Path) -> Opportunity:
     try:
         return TypeAdapter(Opportunity).validate_python(parse_file(file))
     except ValidationError as error:

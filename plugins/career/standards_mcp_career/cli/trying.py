@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +20,12 @@ from standards_mcp_career.answers import IngestAnswer, MatchAnswer
 from standards_mcp_career.audit import Verification
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.primitives import hash64, lower
-from standards_mcp_career.records import Atom, Tokens, all_atoms, all_opportunities
+from standards_mcp_career.records import Atom, Opportunity
 from standards_mcp_career.resumes import Limits, ingest_resume, read_resume
 from standards_mcp_career.scoring import Options
-from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.tables import scan
 
 from .jobs import match_lines
 
@@ -128,11 +129,12 @@ def try_command(settings: CareerSettings) -> click.Command:
         """
         if file is not None and resume is None:
             raise click.UsageError("--opportunities needs your RESUME, and imported atoms.")
-        source = _open_examples(settings) if resume is None else _open_own(settings, resume)
-        with source as (career, path):
-            if file is not None:
-                _import(career, [file], settings.tokens)
-            answer = _run_all(career, path)
+        if resume is not None:
+            answer = _run_all(settings, resume, file)
+        else:
+            in_memory = settings.model_copy(update=_IN_MEMORY)
+            with as_file(files("standards_mcp_career") / "examples") as folder:
+                answer = _run_all(in_memory, folder / "resume.md", folder / "records.yaml")
         code = int(not answer["matches"] or not answer["audit"]["valid"])
         return Report(answer, lambda: _text(answer), code)
 
@@ -163,52 +165,35 @@ def draft_command(settings: CareerSettings) -> click.Command:
     return draft
 
 
-@contextmanager
-def _open_examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
-    with (
-        as_file(files("standards_mcp_career") / "examples") as folder,
-        closing(open_career(settings.model_copy(update=_IN_MEMORY))) as career,
-    ):
-        _import(career, [folder / "records.yaml"], settings.tokens)
-        yield career, folder / "resume.md"
-
-
-@contextmanager
-def _open_own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
+def _run_all(settings: CareerSettings, resume: Path, records: Path | None) -> TryAnswer:
+    """Import a file of records, if any, and match all opportunities for a resume."""
     with closing(open_career(settings)) as career:
+        for mistake in import_files(career.store, [records] if records else [], settings.tokens)[
+            "errors"
+        ]:
+            raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
         with career.store.reading() as connection:
-            has_verified = any(atom.verified for atom in all_atoms(connection))
-        if not has_verified:
-            raise InvalidInputError(
-                "No verified atoms are stored. Make a file of atoms by `standards-mcp "
-                f"career draft {resume}`, check it, and import it into a database: "
-                "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
+            if not any(atom.verified for atom in scan(connection, Atom)):
+                raise InvalidInputError(
+                    "No verified atoms are stored. Make a file of atoms by `standards-mcp "
+                    f"career draft {resume}`, check it, and import it into a database: "
+                    "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
+                )
+            opportunity_ids = [part.opportunity_id for part in scan(connection, Opportunity)]
+        ingested = ingest_resume(career.audit, career.limits, str(resume.absolute()))
+        trace_id = ingested["trace_id"]
+        career.indexing.build("all", trace_id)
+        matches = [
+            career.matching.match_opportunity(
+                options=_OPTIONS,
+                opportunity_id=opportunity_id,
+                resume_id=ingested["resume_id"],
+                trace_id=trace_id,
             )
-        yield career, resume.absolute()
-
-
-def _import(career: Career, record_files: Sequence[Path], tokens: Tokens) -> None:
-    for mistake in import_files(career.store, record_files, tokens)["errors"]:
-        raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
-
-
-def _run_all(career: Career, path: Path) -> TryAnswer:
-    ingested = ingest_resume(career.audit, career.limits, str(path))
-    trace_id = ingested["trace_id"]
-    career.indexing.build("all", trace_id)
-    with career.store.reading() as connection:
-        opportunity_ids = [record.opportunity_id for record in all_opportunities(connection)]
-    matches = [
-        career.matching.match_opportunity(
-            options=_OPTIONS,
-            opportunity_id=opportunity_id,
-            resume_id=ingested["resume_id"],
-            trace_id=trace_id,
-        )
-        for opportunity_id in opportunity_ids
-    ]
-    matches.sort(key=lambda match: -match["match_report"]["overall_score"])
-    return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
+            for opportunity_id in opportunity_ids
+        ]
+        matches.sort(key=lambda match: -match["match_report"]["overall_score"])
+        return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
 
 
 def _text(answer: TryAnswer) -> str:
