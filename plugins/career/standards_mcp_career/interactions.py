@@ -34,11 +34,11 @@ class Position(NamedTuple):
 
     Attributes:
         state: 0 to 4, see `STATES`.
-        index: Number of applied events.
+        transition_index: Number of applied events.
     """
 
     state: int
-    index: int
+    transition_index: int
 
 
 class Outcome(NamedTuple):
@@ -63,7 +63,7 @@ def is_sound(position: Position, event: str | None = None) -> bool:
     numbers: list[object] = [*position]  # of any type, in a damaged row
     states = range(len(STATES)) if event is None else TRANSITIONS.get(event, {}).values()
     is_whole = all(isinstance(number, int) for number in numbers)
-    return is_whole and position.state in states and position.index >= 0
+    return is_whole and position.state in states and position.transition_index >= 0
 
 
 def damaged_row(what: str, interaction_id: str) -> Outcome:
@@ -92,7 +92,7 @@ def move_interaction(connection: Connection, interaction_id: str, to: Position) 
     connection.execute(
         "UPDATE interactions SET state = ?, transition_index = ? "
         "WHERE interaction_id = ? AND transition_index < ?",
-        (to.state, to.index, interaction_id, to.index),
+        (to.state, to.transition_index, interaction_id, to.transition_index),
     )
 
 
@@ -130,10 +130,10 @@ def _apply(connection: Connection, interaction_id: str, event: Event, key: str) 
     if receipt is not None:
         stored_event, *numbers = receipt
         after = Position(*numbers)
-        if not is_sound(after, stored_event) or after.index > index:
+        if not is_sound(after, stored_event) or after.transition_index > index:
             return damaged_row("receipt", interaction_id)
         if stored_event == event:
-            return Outcome("already_applied", after.state, after.state, after.index)
+            return Outcome("already_applied", after.state, after.state, after.transition_index)
         return Outcome("conflict", state, state, index, MESSAGES["conflict"])
     after_state = TRANSITIONS[event].get(state)
     if after_state is None:

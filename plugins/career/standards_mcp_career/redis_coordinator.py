@@ -74,7 +74,7 @@ class RedisCoordinator(Coordinator):
         outcome = _outcome(answer, event) or self._failure(answer, interaction_id)
         is_applied = outcome.outcome in ("applied", "already_applied")
         after = Position(outcome.after_state, outcome.transition_index)
-        if is_applied and after.index > current.index:
+        if is_applied and after.transition_index > current.transition_index:
             try:
                 with self._store.writing() as connection:
                     move_interaction(connection, interaction_id, after)

@@ -154,7 +154,7 @@ class Matcher:
             cosine, bonus, total = np.zeros_like(lexical), np.zeros_like(lexical), lexical
             if self._is_semantic:
                 cosine, wanted = np.maximum(next(cosines), 0.0), set(requirement.tags)
-                for place in np.flatnonzero(lexical) if wanted else ():
+                for place in np.flatnonzero(lexical).tolist() if wanted else ():
                     tags = wanted.intersection(self._words.atoms[place].tags)
                     bonus[place] = len(tags) / len(wanted)
                 total = _LEXICAL_WEIGHT * lexical + _COSINE_WEIGHT * cosine + _BONUS_WEIGHT * bonus
@@ -163,8 +163,8 @@ class Matcher:
                 yield BestAtom(None)
                 continue
             # `argmax` returns the first of equal scores, which has the smallest id.
-            place = int(np.argmax(total))
-            yield BestAtom(place, *(float(part[place]) for part in (total, lexical, cosine, bonus)))
+            best = int(np.argmax(total))
+            yield BestAtom(best, *(float(part[best]) for part in (total, lexical, cosine, bonus)))
 
     def _cosines(self, texts: Sequence[str]) -> Iterator[Scores]:
         """Yield the cosines of each text to all atoms, -inf for an atom without a vector."""

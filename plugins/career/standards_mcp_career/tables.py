@@ -148,7 +148,7 @@ def insert(
         f"INSERT INTO {table} ({columns}) VALUES ({marks}) {conflict}",  # noqa: S608
         (
             [
-                compact_json(value) if isinstance(value, (tuple, list, dict)) else value
+                value if isinstance(value, (str, int)) or value is None else compact_json(value)
                 for value in row.values()
             ]
             for row in rows

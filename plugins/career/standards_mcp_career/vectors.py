@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -125,14 +126,15 @@ class MemoryVectors:
 
     def put(self, rows: Mapping[Key, StoredVector]) -> None:
         """Store vectors of one dimension, and replace vectors with the same keys."""
-        with self._lock:
-            self._replace({**self._rows, **rows})
+        if rows:
+            with self._changing():
+                self._replace({**self._rows, **rows})
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Delete vectors."""
-        removed = set(keys)
-        with self._lock:
-            self._replace({key: row for key, row in self._rows.items() if key not in removed})
+        if removed := set(keys):
+            with self._changing():
+                self._replace({key: row for key, row in self._rows.items() if key not in removed})
 
     def clean_up(self) -> None:
         """Clean up after a build. Memory needs no cleanup."""
@@ -156,6 +158,10 @@ class MemoryVectors:
                         rows[place] = vector
                 self._tables[kind, dimension] = Table(ids, _normalised(rows))
             return self._tables[kind, dimension]
+
+    def _changing(self) -> AbstractContextManager[object]:
+        """Return a context in which no other thread or process changes vectors."""
+        return self._lock
 
     def _refresh(self) -> None:
         """Load changes of other processes. Vectors in memory have none."""

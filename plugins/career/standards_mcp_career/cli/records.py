@@ -113,8 +113,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
         lines = [f"{error['where']}: {error['message']}" for error in answer["errors"]]
-        kinds = ("atoms", "opportunities", "interactions")
-        counts = ", ".join(f"{answer[kind]} {kind}" for kind in kinds)
+        counts = ", ".join(f"{count} {kind}" for kind, count in answer.items() if kind != "errors")
         return Report(answer, lambda: "\n".join(lines) or counts, int(bool(lines)))
 
     @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))

@@ -138,7 +138,7 @@ def test_a_redis_that_has_forgotten_begins_where_the_database_is(
         client.script_flush()
     assert coordinator.apply("i", "Send", "l").outcome == "applied"
     with store.reading() as connection:
-        assert position_of(connection, "i").index == 2
+        assert position_of(connection, "i").transition_index == 2
 
 
 def test_the_largest_index_comes_back_from_redis_as_it_was(
