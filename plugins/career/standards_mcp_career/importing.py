@@ -66,7 +66,8 @@ def import_files(
     Raises:
         ApiError: The database fails.
     """
-    errors, ids = list[Mistake](), Counter[str]()
+    errors: list[Mistake] = []
+    ids = Counter[str]()
     atoms, opportunities, interactions = list[Atom](), list[Opportunity](), list[Interaction]()
     for contents in [_read_records(file, errors) for file in files]:
         atoms += [replace(atom, tags=split_tags(atom.tags, rule)) for atom in contents.atoms or ()]

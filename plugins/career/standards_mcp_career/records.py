@@ -34,6 +34,10 @@ def _not_empty(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
 _Trimmed: TypeAlias = Annotated[str, AfterValidator(trim)]
 _Id: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
 _Text: TypeAlias = Annotated[_Trimmed, AfterValidator(_not_empty), Field(validate_default=True)]
@@ -54,9 +58,7 @@ class Atom:
     claim: _Text = ""
     tags: tuple[str, ...] = ()
     verified: bool = False
-    evidence_refs: Annotated[
-        tuple[_Trimmed, ...], AfterValidator(lambda refs: tuple(filter(None, refs)))
-    ] = ()
+    evidence_refs: Annotated[tuple[_Trimmed, ...], AfterValidator(_without_empty)] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def scan(
         (*([] if key is None else [key]), *page),
     )
     for row in rows:
-        values = {
+        values: dict[str, Any] = {
             name: _PARSERS[name](value) if name in _PARSERS else value
             for name, value in zip(names, row, strict=True)
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -32,51 +32,41 @@ from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.tables import find, scan
 
 
-class Kind(NamedTuple):
-    """A kind of records.
-
-    Attributes:
-        singular: The name of the kind in the singular, for messages.
-        line: Formats one record as a line.
-    """
+class _Kind(NamedTuple):
+    """A kind of records, its name in the singular, and a line of text for a record."""
 
     singular: str
     type: type[Any]
-    line: Callable[[Any], str]
+    line: str
 
 
-def _atom_line(atom: Atom) -> str:
-    verified = "" if atom.verified else " (not verified)"
-    return f"{atom.atom_id}: {atom.title or atom.claim}{verified}"
-
-
-def _interaction_line(record: Interaction) -> str:
-    state = dict(enumerate(STATES)).get(record.state, record.state)  # or damaged
-    return f"{record.interaction_id}: {state}, {record.opportunity_id}"
-
-
-def _opportunity_line(record: Opportunity) -> str:
-    return f"{record.opportunity_id}: {record.role_title}, {record.company}"
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "atoms": Kind("Atom", Atom, _atom_line),
-    "opportunities": Kind("Opportunity", Opportunity, _opportunity_line),
-    "interactions": Kind("Interaction", Interaction, _interaction_line),
-    "resumes": Kind("Resume", Resume, lambda resume: f"{resume.resume_id}: {resume.created_at}"),
-    "runs": Kind("Run", Run, lambda run: f"{run.run_id}: {run.status}"),
-    "decisions": Kind(
-        "Decision",
-        StoredDecision,
-        lambda row: f"{row.decision_id}: {row.decision['opportunity_id']}",
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "atoms": _Kind("Atom", Atom, "{atom_id}: {name}{note}"),
+    "opportunities": _Kind("Opportunity", Opportunity, "{opportunity_id}: {role_title}, {company}"),
+    "interactions": _Kind(
+        "Interaction", Interaction, "{interaction_id}: {state_name}, {opportunity_id}"
     ),
+    "resumes": _Kind("Resume", Resume, "{resume_id}: {created_at}"),
+    "runs": _Kind("Run", Run, "{run_id}: {status}"),
+    "decisions": _Kind("Decision", StoredDecision, "{decision_id}: {opportunity_id}"),
 }
-_kind_argument: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+_kind_argument: Final = click.argument("kind", type=click.Choice(list(_KINDS)))
 
 
 def _row_of(record: Any) -> dict[str, Any]:
     row: dict[str, Any] = asdict(record)
     return dict(row["decision"]) if "decision" in row else row
+
+
+def _line_of(kind: str, row: Mapping[str, Any]) -> str:
+    state = row.get("state")
+    name, note = row.get("title") or row.get("claim"), " (not verified)"
+    return _KINDS[kind].line.format(
+        **row,
+        name=name,
+        note="" if row.get("verified") else note,
+        state_name=dict(enumerate(STATES)).get(state or 0, state),  # or damaged
+    )
 
 
 @contextmanager
@@ -122,11 +112,10 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def list_records(kind: str) -> Report:
         """List the records of KIND."""
         with open_existing(settings) as career, career.store.reading() as connection:
-            records = list(scan(connection, KINDS[kind].type))
-        rows = list(map(_row_of, records))
+            rows = list(map(_row_of, scan(connection, _KINDS[kind].type)))
         for row in rows:
             row.pop("markdown", None)  # the text of a resume
-        text = "\n".join(map(KINDS[kind].line, records)) or f"There are no {kind}."
+        text = "\n".join(_line_of(kind, row) for row in rows) or f"There are no {kind}."
         return Report({kind: rows}, lambda: text, int(not rows))
 
     @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
@@ -136,9 +125,9 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
         with open_existing(settings) as career, career.store.reading() as connection:
-            record = find(connection, KINDS[kind].type, identifier)
+            record = find(connection, _KINDS[kind].type, identifier)
             if record is None:
-                raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
+                raise NotFoundError(f"{_KINDS[kind].singular} not found: {identifier}")
             row = _row_of(record)
             if kind == "runs":
                 row["entries"] = list(map(asdict, scan(connection, Entry, identifier)))
