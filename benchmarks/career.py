@@ -24,7 +24,6 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from standards_mcp_career.atom_words import words_of
 from standards_mcp_career.audit import Entry
 from standards_mcp_career.interactions import apply_event
 from standards_mcp_career.primitives import tokens
@@ -34,7 +33,7 @@ from standards_mcp_career.records import (
     Opportunity,
     Requirement,
 )
-from standards_mcp_career.scoring import Options
+from standards_mcp_career.scoring import Options, words_of
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
 from standards_mcp_career.tables import upsert

@@ -66,8 +66,7 @@ def import_files(
     Raises:
         ApiError: The database fails.
     """
-    errors: list[Mistake] = []
-    ids = Counter[str]()
+    errors, ids = list[Mistake](), Counter[str]()
     atoms, opportunities, interactions = list[Atom](), list[Opportunity](), list[Interaction]()
     for contents in [_read_records(file, errors) for file in files]:
         atoms += [replace(atom, tags=split_tags(atom.tags, rule)) for atom in contents.atoms or ()]
@@ -77,7 +76,7 @@ def import_files(
     ids.update(f"opportunity {record.opportunity_id}" for record in opportunities)
     ids.update(f"interaction {record.interaction_id}" for record in interactions)
     errors += [
-        {"where": where, "message": f"duplicate id, {count} times"}
+        Mistake(where=where, message=f"duplicate id, {count} times")
         for where, count in ids.items()
         if count > 1
     ]
@@ -87,10 +86,10 @@ def import_files(
             rows = connection.execute("SELECT opportunity_id FROM opportunities")
             opportunity_ids = {opportunity_id for (opportunity_id,) in rows}
             errors += [
-                {
-                    "where": f"interaction {record.interaction_id}",
-                    "message": f"Opportunity not found: {record.opportunity_id}",
-                }
+                Mistake(
+                    where=f"interaction {record.interaction_id}",
+                    message=f"Opportunity not found: {record.opportunity_id}",
+                )
                 for record in interactions
                 if record.opportunity_id not in opportunity_ids
             ]

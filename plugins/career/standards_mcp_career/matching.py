@@ -9,10 +9,9 @@ from typing import Final
 from standards_mcp import InvalidInputError, NotFoundError
 
 from .answers import Decision, DecisionList, GivenReport, MatchAnswer, MatchReport, ValidationReport
-from .atom_words import WordIndex
 from .audit import AuditLog, Entry
 from .records import Atom, Opportunity, StoredDecision, Tokens, with_split_tags
-from .scoring import Matcher, Options
+from .scoring import Matcher, Options, WordIndex
 from .tables import atoms_revision, find, insert, scan
 from .validation import optional_texts, validate
 from .vectors import Embedder, MemoryVectors

@@ -11,7 +11,7 @@ import docx
 import pytest
 from ruamel.yaml import YAML
 
-from standards_mcp_career.cli.trying import draft_atoms
+from standards_mcp_career.drafting import draft_atoms
 from standards_mcp_career.primitives import hash64, sha256
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]

@@ -1,29 +1,60 @@
-"""Commands ``ingest``, ``index``, ``match`` and ``validate``, counterparts of the tools."""
+"""Commands ``try`` and ``draft``, and counterparts of the tools."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from contextlib import closing
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError, ToolCaller
-from standards_mcp.commands import Report, ask_tool, examples, reports
-from standards_mcp_career.answers import GivenReport, MatchAnswer
-from standards_mcp_career.importing import parse_file
-from standards_mcp_career.records import Opportunity
-from standards_mcp_career.resumes import ingest_resume
+from standards_mcp.commands import (
+    Report,
+    ask_tool,
+    examples,
+    json_option,
+    print_json,
+    reports,
+)
+from standards_mcp_career.answers import GivenReport, IngestAnswer, MatchAnswer
+from standards_mcp_career.audit import Verification
+from standards_mcp_career.drafting import draft_atoms
+from standards_mcp_career.importing import import_files, parse_file
+from standards_mcp_career.records import Atom, Opportunity
+from standards_mcp_career.resumes import Limits, ingest_resume, read_resume
 from standards_mcp_career.scoring import NAMES, Options
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.tables import scan
 from standards_mcp_career.validation import Override, validate_match_report
 
 _CANDIDATES: Final = click.IntRange(0, 1000)
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+_ATOMS_FILE: Final = TypeAdapter(dict[str, list[Atom]])
+_OPTIONS: Final = Options("semantic", 25, 25)
+_IN_MEMORY: Final[dict[str, object]] = {
+    "db": None,
+    "redis": None,
+    "vector_backend": "inmemory",
+    "load": (),
+}
+
+
+class TryAnswer(TypedDict):
+    """The answer of ``career try``, the best match first."""
+
+    resume: IngestAnswer
+    matches: list[MatchAnswer]
+    audit: Verification
 
 
 @click.command("index")
@@ -42,6 +73,63 @@ def _index(call: ToolCaller, *, scope: str) -> Report:
 
 def commands(settings: CareerSettings) -> list[click.Command]:
     """Return the commands."""
+    resumes, matches = _resume_commands(settings), _match_commands(settings)
+    return [_try_command(settings), *resumes, _index, *matches]
+
+
+def _try_command(settings: CareerSettings) -> click.Command:
+    @click.command(
+        "try", epilog=examples("career try", "career try resume.pdf --opportunities positions.yaml")
+    )
+    @click.argument("resume", type=_FILE, required=False)
+    @click.option(
+        "--opportunities", "file", type=_FILE, help="Your opportunities, in JSON or YAML."
+    )
+    @reports
+    def try_all(resume: Path | None, *, file: Path | None) -> Report:
+        """Match all opportunities with the verified atoms, and verify the audit log.
+
+        Without RESUME, use examples in memory. With RESUME, use your imported atoms; ``career draft
+        RESUME`` makes a file of atoms to check and import.
+        """
+        if file is not None and resume is None:
+            raise click.UsageError("--opportunities needs your RESUME, and imported atoms.")
+        if resume is not None:
+            answer = _run_all(settings, resume, file)
+        else:
+            in_memory = settings.model_copy(update=_IN_MEMORY)
+            with as_file(files("standards_mcp_career") / "examples") as folder:
+                answer = _run_all(in_memory, folder / "resume.md", folder / "records.yaml")
+        code = int(not answer["matches"] or not answer["audit"]["valid"])
+        return Report(answer, lambda: _text(answer), code)
+
+    return try_all
+
+
+def _resume_commands(settings: CareerSettings) -> list[click.Command]:
+    @click.command("draft", epilog=examples("career draft resume.pdf > atoms.yaml"))
+    @click.argument("resume", type=_FILE)
+    @json_option
+    def draft(resume: Path, *, as_json: bool) -> None:
+        """Print an atom for each list item of RESUME, as YAML to check and import."""
+        limits = Limits(None, settings.max_resume_bytes)
+        read = read_resume(str(resume.absolute()), limits, mark_lists=True)
+        drafted = list(draft_atoms(read.markdown))
+        if not drafted:
+            raise InvalidInputError(f"{resume} has no list items to make atoms of.")
+        data = _ATOMS_FILE.dump_python({"atoms": drafted}, mode="json")
+        if as_json:
+            print_json(data)
+            return
+        from ruamel.yaml import YAML  # noqa: PLC0415  - only drafts need it
+
+        yaml: Any = YAML()
+        yaml.width, text = 100, io.StringIO()
+        yaml.dump(data, text)
+        click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
+        click.echo("# standards-mcp career import FILE")
+        # UTF-8 on every system, because `career import` reads UTF-8.
+        click.echo(text.getvalue().encode(), nl=False)
 
     @click.command(
         "ingest",
@@ -58,6 +146,10 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         status = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
         return Report(answer, lambda: f"{answer['resume_id']}: {status}\n{answer['resume_hash']}")
 
+    return [draft, ingest]
+
+
+def _match_commands(settings: CareerSettings) -> list[click.Command]:
     @click.command(
         "match",
         epilog=examples("career match ID", "career match position.yaml --strategy lexical --json"),
@@ -111,7 +203,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         is_refused = verdict["status"] in ("blocked", "rejected")
         return Report(verdict, lambda: "\n".join(lines), int(is_refused))
 
-    return [ingest, _index, match, validate]
+    return [match, validate]
 
 
 def match_lines(answer: MatchAnswer) -> list[str]:
@@ -143,3 +235,44 @@ def _read_opportunity(file: Path) -> Opportunity:
     except (OSError, ValueError, RecursionError) as error:
         cause = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
         raise InvalidInputError(f"{file} holds no opportunity: {cause}") from error
+
+
+def _run_all(settings: CareerSettings, resume: Path, records: Path | None) -> TryAnswer:
+    """Import a file of records, if any, and match all opportunities for a resume."""
+    with closing(open_career(settings)) as career:
+        for mistake in import_files(career.store, [records] if records else [], settings.tokens)[
+            "errors"
+        ]:
+            raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
+        with career.store.reading() as connection:
+            if not any(atom.verified for atom in scan(connection, Atom)):
+                raise InvalidInputError(
+                    "No verified atoms are stored. Make a file of atoms by `standards-mcp "
+                    f"career draft {resume}`, check it, and import it into a database: "
+                    "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
+                )
+            opportunity_ids = [part.opportunity_id for part in scan(connection, Opportunity)]
+        ingested = ingest_resume(career.audit, career.limits, str(resume.absolute()))
+        trace_id = ingested["trace_id"]
+        career.indexing.build("all", trace_id)
+        matches = [
+            career.matching.match_opportunity(
+                options=_OPTIONS,
+                opportunity_id=opportunity_id,
+                resume_id=ingested["resume_id"],
+                trace_id=trace_id,
+            )
+            for opportunity_id in opportunity_ids
+        ]
+        matches.sort(key=lambda match: -match["match_report"]["overall_score"])
+        return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
+
+
+def _text(answer: TryAnswer) -> str:
+    parts = [
+        "\n".join([f"{rank}. {first}", *rest])
+        for rank, (first, *rest) in enumerate(map(match_lines, answer["matches"]), 1)
+    ]
+    verdict = "is intact" if answer["audit"]["valid"] else "was CHANGED"
+    parts.append(f"The audit log {verdict} ({len(answer['audit']['traces'])} traces).")
+    return "\n\n".join(parts)

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.atom_words import WordIndex, words_of
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
@@ -27,7 +26,7 @@ from standards_mcp_career.records import (
     Requirement,
     split_tags,
 )
-from standards_mcp_career.scoring import Matcher, Options
+from standards_mcp_career.scoring import Matcher, Options, WordIndex, words_of
 from standards_mcp_career.tables import upsert
 from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors, StoredVector
 
