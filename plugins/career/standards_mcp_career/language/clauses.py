@@ -133,6 +133,8 @@ class _ClauseReader:
             if token.kind == "break" or token.is_a("alternative"):
                 self._joiners.append(token.text)
         self._end_chain()
+        self._nouns_from = {each.start: each.quantity.nouns for each in self._mentions}
+        self._nouns_to = {each.end: each.quantity.nouns for each in self._mentions}
         for mention in self._mentions:
             places, is_named = self._phrase(mention)
             words = list(dict.fromkeys(self._stem_at[place] for place in places))
@@ -276,7 +278,7 @@ class _ClauseReader:
         """
         edge = start - 1
         while edge >= max(0, start - _MAX_PHRASE_TOKENS):
-            if self._is_same_noun(mention, end=edge + 1):
+            if self._nouns_to.get(edge + 1) == mention.quantity.nouns:
                 return [], edge
             has_words = edge - 1 in self._stem_at or bool(_PERSON.fullmatch(self._text(edge - 1)))
             if self._is_turn(edge, has_words=has_words):
@@ -292,21 +294,13 @@ class _ClauseReader:
         """
         places = list[int]()
         for place in range(mention.end, min(mention.end + _MAX_PHRASE_TOKENS, len(self._tokens))):
-            if self._is_same_noun(mention, start=place):
+            if self._nouns_from.get(place) == mention.quantity.nouns:
                 return []
             if self._is_turn(place, has_words=has_words or bool(places)):
                 break
             if place in self._stem_at:
                 places.append(place)
         return places
-
-    def _is_same_noun(self, mention: Mention, *, start: int = -1, end: int = -1) -> bool:
-        """Return True if a quantity of the same noun starts or ends at a place."""
-        return any(
-            other.quantity.nouns == mention.quantity.nouns
-            and (other.start == start or other.end == end)
-            for other in self._mentions
-        )
 
     def _is_turn(self, place: int, *, has_words: bool) -> bool:
         """Return True if another phrase begins after a place."""
