@@ -99,7 +99,9 @@ def _try_command(settings: CareerSettings) -> click.Command:
         else:
             in_memory = settings.model_copy(update=_IN_MEMORY)
             with as_file(files("standards_mcp_career") / "examples") as folder:
-                answer = _run_all(in_memory, folder / "resume.md", folder / "records.yaml")
+                answer = _run_all(
+                    in_memory, folder / "resume.md", folder / "records.yaml", is_example=True
+                )
         code = int(not answer["matches"] or not answer["audit"]["valid"])
         return Report(answer, lambda: _text(answer), code)
 
@@ -237,20 +239,23 @@ def _read_opportunity(file: Path) -> Opportunity:
         raise InvalidInputError(f"{file} holds no opportunity: {cause}") from error
 
 
-def _run_all(settings: CareerSettings, resume: Path, records: Path | None) -> TryAnswer:
+def _run_all(
+    settings: CareerSettings, resume: Path, records: Path | None, *, is_example: bool = False
+) -> TryAnswer:
     """Import a file of records, if any, and match all opportunities for a resume."""
     with closing(open_career(settings)) as career:
-        for mistake in import_files(career.store, [records] if records else [], settings.tokens)[
-            "errors"
-        ]:
-            raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
         with career.store.reading() as connection:
-            if not any(atom.verified for atom in scan(connection, Atom)):
+            # Before the import: a refused command changes nothing.
+            if not is_example and not any(atom.verified for atom in scan(connection, Atom)):
                 raise InvalidInputError(
                     "No verified atoms are stored. Make a file of atoms by `standards-mcp "
                     f"career draft {resume}`, check it, and import it into a database: "
                     "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
                 )
+        paths = [records] if records else []
+        for mistake in import_files(career.store, paths, settings.tokens)["errors"]:
+            raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
+        with career.store.reading() as connection:
             opportunity_ids = [part.opportunity_id for part in scan(connection, Opportunity)]
         ingested = ingest_resume(career.audit, career.limits, str(resume.absolute()))
         trace_id = ingested["trace_id"]
