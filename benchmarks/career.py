@@ -24,7 +24,6 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from standards_mcp_career.atom_words import words_of
 from standards_mcp_career.audit import Entry
 from standards_mcp_career.interactions import apply_event
 from standards_mcp_career.primitives import tokens
@@ -33,13 +32,11 @@ from standards_mcp_career.records import (
     Interaction,
     Opportunity,
     Requirement,
-    upsert_atoms,
-    upsert_interactions,
-    upsert_opportunities,
 )
-from standards_mcp_career.scoring import Options
+from standards_mcp_career.scoring import Options, words_of
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
+from standards_mcp_career.tables import upsert
 
 WORDS = [f"word{number}" for number in range(5000)]
 WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]
@@ -77,10 +74,10 @@ def fill(career: Career, count: int) -> tuple[list[Atom], list[Opportunity]]:
         for number in range(50)
     ]
     with career.store.writing() as connection:
-        upsert_atoms(connection, records)
-        upsert_opportunities(connection, wanted)
+        upsert(connection, records)
+        upsert(connection, wanted)
         started = [Interaction(f"i-{number}", "o-0") for number in range(1000)]
-        upsert_interactions(connection, started)
+        upsert(connection, started)
     return records, wanted
 
 

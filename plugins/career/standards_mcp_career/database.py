@@ -1,16 +1,15 @@
-"""The SQLite database, in a file or in memory: connections, transactions and counters."""
+"""The SQLite database, in a file or in memory: connections and transactions."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
 from sqlite3 import Connection
-from typing import Any, Final
+from typing import Final
 
 from standards_mcp import ApiError, InvalidInputError
 
@@ -40,27 +39,22 @@ class Store:
         if path is not None:
             self._prepare(path)
 
-    @contextmanager
-    def reading(self) -> Generator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Begin a transaction that sees one state of the database.
 
         Raises:
             ApiError: The database fails.
             InvalidInputError: A text has a lone surrogate.
         """
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self) -> Generator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Begin the only writing transaction. An error rolls it back.
 
         Raises:
-            ApiError: The database fails.
-            InvalidInputError: A text has a lone surrogate.
+            As `reading`.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        return self._transaction("BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Close all connections, those of running transactions after their end."""
@@ -147,23 +141,3 @@ def _write_ahead(connection: Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def stored_object(stored: object) -> Any:
-    """Parse a stored JSON value. Other content, from other programs, becomes {"text": ...}."""
-    try:
-        return json.loads(str(stored))
-    except (ValueError, RecursionError):
-        return {"text": str(stored)}
-
-
-def next_number(connection: Connection, name: str) -> int:
-    """Increment a counter and return its value, 0 for a new counter."""
-    counted = connection.execute(
-        "INSERT INTO id_counters VALUES (?, 0) "
-        "ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
-        (name,),
-    )
-    # Fetch all rows: an unfinished statement would keep the transaction open.
-    ((number,),) = counted.fetchall()
-    return int(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,17 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from .database import Store
-from .records import (
-    Atom,
-    Interaction,
-    Opportunity,
-    Tokens,
-    split_tags,
-    upsert_atoms,
-    upsert_interactions,
-    upsert_opportunities,
-    with_split_tags,
-)
+from .records import Atom, Interaction, Opportunity, Tokens, split_tags, with_split_tags
+from .tables import upsert
 
 _YAML: Final = (".yaml", ".yml")
 
@@ -75,75 +66,64 @@ def import_files(
     Raises:
         ApiError: The database fails.
     """
-    answer: ImportAnswer = {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
-    errors = answer["errors"]
-    contents = [_read_records(file, errors) for file in files]
-    atoms = [
-        replace(atom, tags=split_tags(atom.tags, rule))
-        for content in contents
-        for atom in content.atoms or ()
+    errors, ids = list[Mistake](), Counter[str]()
+    atoms, opportunities, interactions = list[Atom](), list[Opportunity](), list[Interaction]()
+    for contents in [_read_records(file, errors) for file in files]:
+        atoms += [replace(atom, tags=split_tags(atom.tags, rule)) for atom in contents.atoms or ()]
+        opportunities += [with_split_tags(part, rule) for part in contents.opportunities or ()]
+        interactions += contents.interactions or ()
+    ids.update(f"atom {record.atom_id}" for record in atoms)
+    ids.update(f"opportunity {record.opportunity_id}" for record in opportunities)
+    ids.update(f"interaction {record.interaction_id}" for record in interactions)
+    errors += [
+        Mistake(where=where, message=f"duplicate id, {count} times")
+        for where, count in ids.items()
+        if count > 1
     ]
-    opportunities = [
-        with_split_tags(record, rule)
-        for content in contents
-        for record in content.opportunities or ()
-    ]
-    interactions = [record for content in contents for record in content.interactions or ()]
-    errors += _duplicates("atom", [record.atom_id for record in atoms])
-    errors += _duplicates("opportunity", [record.opportunity_id for record in opportunities])
-    errors += _duplicates("interaction", [record.interaction_id for record in interactions])
-    if errors or not files:
-        return answer
-    with store.writing() as connection:
-        upsert_atoms(connection, atoms)
-        upsert_opportunities(connection, opportunities)
-        rows = connection.execute("SELECT opportunity_id FROM opportunities")
-        opportunity_ids = {opportunity_id for (opportunity_id,) in rows}
-        errors += [
-            {
-                "where": f"interaction {record.interaction_id}",
-                "message": f"Opportunity not found: {record.opportunity_id}",
-            }
-            for record in interactions
-            if record.opportunity_id not in opportunity_ids
-        ]
-        if not errors:
-            upsert_interactions(connection, interactions)
-            answer["atoms"], answer["opportunities"] = len(atoms), len(opportunities)
-            answer["interactions"] = len(interactions)
-        if errors or dry_run:
-            connection.rollback()
-    return answer
-
-
-def _duplicates(name: str, ids: Sequence[str]) -> Iterator[Mistake]:
-    for identifier, count in Counter(ids).items():
-        if count > 1:
-            yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
+    if ids and not errors:
+        with store.writing() as connection:
+            upsert(connection, [*atoms, *opportunities])
+            rows = connection.execute("SELECT opportunity_id FROM opportunities")
+            opportunity_ids = {opportunity_id for (opportunity_id,) in rows}
+            errors += [
+                Mistake(
+                    where=f"interaction {record.interaction_id}",
+                    message=f"Opportunity not found: {record.opportunity_id}",
+                )
+                for record in interactions
+                if record.opportunity_id not in opportunity_ids
+            ]
+            if not errors:
+                upsert(connection, interactions)
+            if errors or dry_run:
+                connection.rollback()
+    return {
+        "atoms": 0 if errors else len(atoms),
+        "opportunities": 0 if errors else len(opportunities),
+        "interactions": 0 if errors else len(interactions),
+        "errors": errors,
+    }
 
 
 def _read_records(file: Path, errors: list[Mistake]) -> _Contents:
     """Return the records of a file. On errors, append to *errors* and return no records."""
+    where = str(file)
     try:
         return _FILE_TYPE.validate_python(parse_file(file), extra="forbid")
     except OSError as error:
-        errors.append({"where": str(file), "message": error.strerror or str(error)})
+        errors.append({"where": where, "message": error.strerror or str(error)})
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            message = _MESSAGES.get(detail["type"], detail["msg"])
-            if len(detail["loc"]) < 2 and message != _MESSAGES["list_type"]:  # noqa: PLR2004
+            message, location = _MESSAGES.get(detail["type"], detail["msg"]), detail["loc"]
+            if len(location) < 2 and message != _MESSAGES["list_type"]:  # noqa: PLR2004
                 message = f"{message}; expected {_KINDS}"
-            errors.append({"where": f"{file}{_location_text(detail['loc'])}", "message": message})
+            parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+            place = "".join(parts).removeprefix(".")  # such as atoms[0].claim
+            errors.append({"where": f"{where}: {place}" if place else where, "message": message})
     except (ValueError, RecursionError) as error:
         message = f"cannot be read: {' '.join(str(error).split())}"
-        errors.append({"where": str(file), "message": message})
+        errors.append({"where": where, "message": message})
     return _Contents()
-
-
-def _location_text(parts: Sequence[str | int]) -> str:
-    """Format the location of an error, such as ``: atoms[0].claim``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return f": {text.removeprefix('.')}" if text else ""
 
 
 def parse_file(file: Path) -> Any:

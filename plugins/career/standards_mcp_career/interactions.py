@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from sqlite3 import Connection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 from standards_mcp import ApiError
 
-from .answers import Event, EventAnswer, OutcomeName
+from .answers import Event, EventAnswer, OutcomeAnswer, OutcomeName
 from .audit import AuditLog
 from .database import Store
+from .tables import insert
 
 STATES: Final = ("Draft", "Ready", "Sent", "Responded", "Closed")
 """The names of the states 0 to 4."""
@@ -29,85 +29,62 @@ MESSAGES: Final[Mapping[OutcomeName, str]] = {
 """Why an event was refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """State and event count of an interaction.
 
     Attributes:
         state: 0 to 4, see `STATES`.
-        index: Number of applied events.
+        transition_index: Number of applied events.
     """
 
     state: int
-    index: int
+    transition_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The stored result of an applied event."""
-
-    event: str
-    after: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of an event.
+class Outcome(NamedTuple):
+    """The outcome of an event, as in the answer.
 
     Attributes:
-        message: The reason why the event was not applied, else empty.
+        error_message: The reason why the event was not applied, else empty.
     """
 
-    name: OutcomeName
+    outcome: OutcomeName
     before_state: int = 0
     after_state: int = 0
-    index: int = 0
-    message: str = ""
+    transition_index: int = 0
+    error_message: str = ""
 
 
-def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
-    """Return True if a position is possible. With a receipt, only check the receipt against it.
+def is_sound(position: Position, event: str | None = None) -> bool:
+    """Return True if a position is possible, and an event can have led to it, if one is given.
 
     Other programs may have damaged the database or Redis.
     """
-    if receipt is not None:
-        next_states = TRANSITIONS.get(receipt.event, {}).values()
-        is_of_event = receipt.after.state in next_states and is_sound(receipt.after)
-        return is_of_event and receipt.after.index <= position.index
-    numbers: list[object] = [position.state, position.index]  # of any type, in a damaged row
+    numbers: list[object] = [*position]  # of any type, in a damaged row
+    states = range(len(STATES)) if event is None else TRANSITIONS.get(event, {}).values()
     is_whole = all(isinstance(number, int) for number in numbers)
-    return is_whole and position.state in range(len(STATES)) and position.index >= 0
-
-
-def not_found(interaction_id: str) -> Outcome:
-    """Return the outcome for an interaction that does not exist."""
-    return Outcome("not_found", message=f"Interaction not found: {interaction_id}")
-
-
-def backend_error(cause: str) -> Outcome:
-    """Return the outcome for a failed backend."""
-    return Outcome("backend_error", message=cause)
+    return is_whole and position.state in states and position.transition_index >= 0
 
 
 def damaged_row(what: str, interaction_id: str) -> Outcome:
-    """Return the outcome for a damaged row of the database.
-
-    Args:
-        what: The kind of data, ``state`` or ``receipt``.
-    """
-    return backend_error(
+    """Return the outcome for a damaged ``state`` or ``receipt`` in the database."""
+    message = (
         f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
         "changed. Restore the file of plugins.career.db from a backup."
     )
+    return Outcome("backend_error", error_message=message)
 
 
-def position_of(connection: Connection, interaction_id: str) -> Position | None:
-    """Return the position of an interaction, None for an unknown id."""
+def position_of(connection: Connection, interaction_id: str) -> Position | Outcome:
+    """Return the position of an interaction, or the outcome for an unknown or damaged one."""
     row = connection.execute(
         "SELECT state, transition_index FROM interactions WHERE interaction_id = ?",
         (interaction_id,),
     ).fetchone()
-    return Position(*row) if row else None
+    if row is None:
+        return Outcome("not_found", error_message=f"Interaction not found: {interaction_id}")
+    position = Position(*row)
+    return position if is_sound(position) else damaged_row("state", interaction_id)
 
 
 def move_interaction(connection: Connection, interaction_id: str, to: Position) -> None:
@@ -115,7 +92,7 @@ def move_interaction(connection: Connection, interaction_id: str, to: Position) 
     connection.execute(
         "UPDATE interactions SET state = ?, transition_index = ? "
         "WHERE interaction_id = ? AND transition_index < ?",
-        (to.state, to.index, interaction_id, to.index),
+        (to.state, to.transition_index, interaction_id, to.transition_index),
     )
 
 
@@ -134,7 +111,7 @@ class Coordinator:
             with self._store.writing() as connection:
                 return _apply(connection, interaction_id, event, key)
         except ApiError as error:
-            return backend_error(str(error))
+            return Outcome("backend_error", error_message=str(error))
 
     def close(self) -> None:
         """Close the backend. The database stays open, because its owner closes it."""
@@ -142,41 +119,35 @@ class Coordinator:
 
 def _apply(connection: Connection, interaction_id: str, event: Event, key: str) -> Outcome:
     current = position_of(connection, interaction_id)
-    if current is None:
-        return not_found(interaction_id)
-    if not is_sound(current):
-        return damaged_row("state", interaction_id)
-    row: Any = connection.execute(
+    if isinstance(current, Outcome):
+        return current
+    state, index = current
+    receipt: Any = connection.execute(
         "SELECT event, after_state, transition_index FROM interaction_receipts "
         "WHERE interaction_id = ? AND idempotency_key = ?",
         (interaction_id, key),
     ).fetchone()
-    if row is not None:
-        receipt = Receipt(row["event"], Position(row["after_state"], row["transition_index"]))
-        return _receipt_outcome(interaction_id, event, current, receipt)
-    after_state = TRANSITIONS[event].get(current.state)
+    if receipt is not None:
+        stored_event, *numbers = receipt
+        after = Position(*numbers)
+        if not is_sound(after, stored_event) or after.transition_index > index:
+            return damaged_row("receipt", interaction_id)
+        if stored_event == event:
+            return Outcome("already_applied", after.state, after.state, after.transition_index)
+        return Outcome("conflict", state, state, index, MESSAGES["conflict"])
+    after_state = TRANSITIONS[event].get(state)
     if after_state is None:
-        message = MESSAGES["invalid_transition"]
-        return Outcome("invalid_transition", current.state, current.state, current.index, message)
-    index = current.index + 1
-    move_interaction(connection, interaction_id, Position(after_state, index))
-    connection.execute(
-        "INSERT INTO interaction_receipts VALUES (?, ?, ?, ?, ?)",
-        (interaction_id, key, event, after_state, index),
-    )
-    return Outcome("applied", current.state, after_state, index)
-
-
-def _receipt_outcome(
-    interaction_id: str, event: Event, current: Position, receipt: Receipt
-) -> Outcome:
-    """Return the outcome for a key that has a receipt."""
-    if not is_sound(current, receipt):
-        return damaged_row("receipt", interaction_id)
-    if receipt.event == event:
-        after = receipt.after
-        return Outcome("already_applied", after.state, after.state, after.index)
-    return Outcome("conflict", current.state, current.state, current.index, MESSAGES["conflict"])
+        return Outcome("invalid_transition", state, state, index, MESSAGES["invalid_transition"])
+    move_interaction(connection, interaction_id, Position(after_state, index + 1))
+    row = {
+        "interaction_id": interaction_id,
+        "idempotency_key": key,
+        "event": event,
+        "after_state": after_state,
+        "transition_index": index + 1,
+    }
+    insert(connection, "interaction_receipts", [row])
+    return Outcome("applied", state, after_state, index + 1)
 
 
 def apply_event(
@@ -200,17 +171,9 @@ def apply_event(
     }
     audit.append(trace_id, "InteractionTransitionAttempted", attempted, refs)
     outcome = coordinator.apply(interaction_id, event, idempotency_key)
-    is_applied = outcome.name in ("applied", "already_applied")
+    result = cast("OutcomeAnswer", outcome._asdict())
+    is_applied = outcome.outcome in ("applied", "already_applied")
     event_type = f"InteractionTransition{'Completed' if is_applied else 'Rejected'}"
-    result = {"outcome": outcome.name, "transition_index": outcome.index}
-    audit.append(trace_id, event_type, result, refs)
-    return {
-        "trace_id": trace_id,
-        "result": {
-            "outcome": outcome.name,
-            "before_state": outcome.before_state,
-            "after_state": outcome.after_state,
-            "transition_index": outcome.index,
-            "error_message": outcome.message,
-        },
-    }
+    logged = {"outcome": outcome.outcome, "transition_index": outcome.transition_index}
+    audit.append(trace_id, event_type, logged, refs)
+    return {"trace_id": trace_id, "result": result}

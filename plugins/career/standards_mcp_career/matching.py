@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from sqlite3 import Connection
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Final
 
 from standards_mcp import InvalidInputError, NotFoundError
 
-from .answers import (
-    Decision,
-    DecisionList,
-    GivenReport,
-    MatchAnswer,
-    MatchReport,
-    ValidationReport,
-)
-from .atom_words import WordIndex, word_index
+from .answers import Decision, DecisionList, GivenReport, MatchAnswer, MatchReport, ValidationReport
 from .audit import AuditLog, Entry
-from .database import stored_object
-from .primitives import compact_json
-from .records import (
-    Opportunity,
-    Tokens,
-    all_atoms,
-    atoms_revision,
-    get_opportunity,
-    with_split_tags,
-)
-from .scoring import Matcher, Options
+from .records import Atom, Opportunity, StoredDecision, Tokens, with_split_tags
+from .scoring import Matcher, Options, WordIndex
+from .tables import atoms_revision, find, insert, scan
 from .validation import optional_texts, validate
 from .vectors import Embedder, MemoryVectors
 
 _VERSION: Final = "0.3"
 _MAX_TOP_RULES: Final = 3
-
-
-def add_decision(connection: Connection, decision: Mapping[str, Any]) -> None:
-    """Insert a decision, which has a ``decision_id`` and a ``trace_id``."""
-    connection.execute(
-        "INSERT INTO decision_records (decision_id, trace_id, decision_json) VALUES (?, ?, ?)",
-        (decision["decision_id"], decision["trace_id"], compact_json(decision)),
-    )
-
-
-def get_decision(connection: Connection, decision_id: str) -> dict[str, Any] | None:
-    """Return a decision, None for an unknown id."""
-    return next(iter(_decisions(connection, "WHERE decision_id = ?", decision_id)), None)
-
-
-def all_decisions(connection: Connection) -> list[dict[str, Any]]:
-    """Return all decisions, the oldest first."""
-    return _decisions(connection, "")
-
-
-def _decisions(connection: Connection, condition: str, *values: str) -> list[dict[str, Any]]:
-    query = f"SELECT decision_json FROM decision_records {condition} ORDER BY number"  # noqa: S608
-    return [stored_object(stored) for (stored,) in connection.execute(query, values)]
 
 
 # The setting `tokens` of a match is in the audit log only: a report has the fields of the original
@@ -112,22 +72,20 @@ class Matching:
         self._audit.append(trace_id, "RunStarted", started)
         if opportunity_id is not None:
             with self._store.reading() as connection:
-                opportunity = get_opportunity(connection, opportunity_id)
+                opportunity = find(connection, Opportunity, opportunity_id)
         elif opportunity is not None:
             opportunity = with_split_tags(opportunity, self._rule)
         if opportunity is None:
             raise NotFoundError(f"Opportunity not found: {opportunity_id}")
         words = self._current_words()
         allowed = words.mask(atom_ids)
-        matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
-        report = matcher.report(opportunity)
+        report = Matcher(words, allowed, options, self._vectors, self._embedder).report(opportunity)
         optional = optional_texts(opportunity)
         validation = validate(GivenReport.model_validate(report), trace_id, self._rule, optional)
-        decision = self._decision(report, validation)
-        self._write(report, validation, decision)
+        decision_id = self._store_decision(report, validation)
         return {
             "trace_id": trace_id,
-            "decision_id": decision["decision_id"],
+            "decision_id": decision_id,
             "match_report": report,
             "validation_report": validation,
         }
@@ -139,34 +97,37 @@ class Matching:
             NotFoundError: The decision does not exist.
         """
         with self._store.reading() as connection:
-            decision = get_decision(connection, decision_id)
-        if decision is None:
+            stored = find(connection, StoredDecision, decision_id)
+        if stored is None:
             raise NotFoundError(f"Decision not found: {decision_id}")
-        return cast("Decision", decision)
+        decision: Decision = stored.decision
+        return decision
 
     def list_decisions(self, trace_id: str) -> DecisionList:
         """Return the decisions of a trace; the list is empty for an unknown trace."""
         with self._store.reading() as connection:
-            decisions = _decisions(connection, "WHERE trace_id = ?", trace_id)
-        return {"trace_id": trace_id, "decisions": cast("list[Decision]", decisions)}
+            stored = scan(connection, StoredDecision, trace_id, column="trace_id")
+            return {"trace_id": trace_id, "decisions": [row.decision for row in stored]}
 
     def _current_words(self) -> WordIndex:
         """Return the word index of the stored atoms, rebuilt if they have changed."""
         with self._words_lock, self._store.reading() as connection:
             revision = atoms_revision(connection)
             if self._cached_words is None or self._cached_words[0] != revision:
-                self._cached_words = revision, word_index(all_atoms(connection), self._rule)
+                self._cached_words = revision, WordIndex(scan(connection, Atom), self._rule)
             return self._cached_words[1]
 
-    def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
+    def _store_decision(self, report: MatchReport, validation: ValidationReport) -> str:
+        """Store the decision of a match with its events, and return its id."""
+        opportunity_id, trace_id = report["opportunity_id"], validation["trace_id"]
         findings = validation["findings"]
         severities = [finding["severity"] for finding in findings]
         rules = list(dict.fromkeys(finding["rule_id"] for finding in findings))
-        return {
+        decision: Decision = {
             "decision_id": self._audit.new_id("decision"),
-            "trace_id": validation["trace_id"],
+            "trace_id": trace_id,
             "artifact_id": validation["artifact_id"],
-            "opportunity_id": report["opportunity_id"],
+            "opportunity_id": opportunity_id,
             "created_at": self._audit.now(),
             "version": _VERSION,
             "requirement_decisions": [
@@ -186,18 +147,17 @@ class Matching:
                 "top_rule_ids": rules[:_MAX_TOP_RULES],
             },
         }
-
-    def _write(self, report: MatchReport, validation: ValidationReport, decision: Decision) -> None:
-        opportunity_id, decision_id = report["opportunity_id"], decision["decision_id"]
-        match_payload = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
-        validation_payload = {k: validation[k] for k in ("status", "finding_count")}
-        decision_payload = {"decision_id": decision_id, "opportunity_id": opportunity_id}
+        ids = {"decision_id": decision["decision_id"], "opportunity_id": opportunity_id}
+        match = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
+        verdict = {"status": validation["status"], "finding_count": len(findings)}
         events = [
-            Entry("MatchCompleted", match_payload, [opportunity_id]),
-            Entry("ValidationCompleted", validation_payload, [opportunity_id]),
+            Entry("MatchCompleted", match, [opportunity_id]),
+            Entry("ValidationCompleted", verdict, [opportunity_id]),
             Entry("RunCompleted", {"status": "success"}),
-            Entry("DecisionRecorded", decision_payload, [opportunity_id, decision_id]),
+            Entry("DecisionRecorded", ids, [opportunity_id, decision["decision_id"]]),
         ]
+        row = {"decision_id": decision["decision_id"], "trace_id": trace_id, "decision": decision}
         with self._store.writing() as connection:
-            add_decision(connection, decision)
-            self._audit.write(connection, validation["trace_id"], events)
+            insert(connection, "decision_records", [row])
+            self._audit.write(connection, trace_id, events)
+        return decision["decision_id"]

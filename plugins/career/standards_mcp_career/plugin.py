@@ -88,9 +88,9 @@ class CareerPlugin(Plugin[CareerSettings]):
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp career``."""
-        from .cli import commands  # noqa: PLC0415  - a server needs no commands
+        from .cli import jobs, records  # noqa: PLC0415  - a server needs no commands
 
-        return commands(self.settings)
+        return [*jobs.commands(self.settings), *records.commands(self.settings)]
 
     @tool(
         title="Match an opportunity",

@@ -14,7 +14,7 @@ import string
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 _WORD: Final = re.compile("[A-Za-z0-9]+")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -50,16 +50,6 @@ def compact_json(value: object) -> str:
     return json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
     )
-
-
-def parse_texts(stored: object) -> tuple[str, ...]:
-    """Parse a stored JSON list of texts. Other content, from other programs, becomes one text."""
-    try:
-        texts: Any = json.loads(str(stored))
-        "".join(texts).encode()  # raises for other values and for lone surrogates
-    except (TypeError, ValueError, RecursionError):
-        texts = None
-    return tuple(cast("list[str]", texts)) if isinstance(texts, list) else (str(stored),)
 
 
 def hash64(data: str | bytes) -> str:

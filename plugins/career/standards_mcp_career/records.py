@@ -1,4 +1,4 @@
-"""Atoms, opportunities and interactions: their fields, normal forms and rules, and their storage.
+"""The stored records: their fields, normal forms and rules.
 
 The constructors of the classes check nothing, so stored records are read fast and unchanged.
 Pydantic applies the annotations to the data of callers and files.
@@ -6,19 +6,15 @@ Pydantic applies the annotations to the data of callers and files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
-from operator import itemgetter
-from sqlite3 import Connection, Row
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from .database import next_number
 from .language.clauses import surface_words
-from .primitives import compact_json, lower, parse_texts, tokens, trim
+from .primitives import lower, tokens, trim
 
 Tokens: TypeAlias = Literal["meaningful", "original"]
 """The rule by which words count as evidence, and by which tags are split into words."""
@@ -31,28 +27,20 @@ _IGNORE_UNKNOWN_KEYS: Final = ConfigDict(extra="ignore")
 
 
 def _not_empty(text: str, info: ValidationInfo) -> str:
+    name = info.field_name
     if not text:
-        raise PydanticCustomError("empty", "{name} must not be empty", {"name": info.field_name})
+        name = "invalid requirement: requirement text" if name == "text" else name
+        raise PydanticCustomError("empty", "{name} must not be empty", {"name": name})
     return text
 
 
-def _requirement_not_empty(text: str) -> str:
-    if not text:
-        raise PydanticCustomError(
-            "empty", "invalid requirement: requirement text must not be empty"
-        )
-    return text
-
-
-def _trimmed_refs(refs: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(ref for ref in map(trim, refs) if ref)
+def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
 
 
 _Trimmed: TypeAlias = Annotated[str, AfterValidator(trim)]
 _Id: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
-_Text: TypeAlias = Annotated[
-    str, AfterValidator(trim), AfterValidator(_not_empty), Field(validate_default=True)
-]
+_Text: TypeAlias = Annotated[_Trimmed, AfterValidator(_not_empty), Field(validate_default=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +53,12 @@ class Atom:
     """
 
     atom_id: _Id
-    domain: Annotated[str, AfterValidator(trim), AfterValidator(lower)] = ""
+    domain: Annotated[_Trimmed, AfterValidator(lower)] = ""
     title: _Trimmed = ""
     claim: _Text = ""
     tags: tuple[str, ...] = ()
     verified: bool = False
-    evidence_refs: Annotated[tuple[str, ...], AfterValidator(_trimmed_refs)] = ()
+    evidence_refs: Annotated[tuple[_Trimmed, ...], AfterValidator(_without_empty)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +67,7 @@ class Requirement:
 
     __pydantic_config__ = _IGNORE_UNKNOWN_KEYS
 
-    text: Annotated[str, AfterValidator(trim), AfterValidator(_requirement_not_empty)]
+    text: Annotated[_Trimmed, AfterValidator(_not_empty)]
     tags: tuple[str, ...] = ()
     required: bool = True
 
@@ -112,6 +100,92 @@ class Interaction:
     transition_index: Annotated[int, Field(ge=0, le=_MAX_TRANSITIONS)] = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A resume, as Markdown, with its origin. The origin is None for a resume of another program.
+
+    Attributes:
+        resume_hash: ``sha256:`` and the hash of the Markdown.
+        source_path: The real path, with symbolic links resolved.
+        source_hash: SHA-256 of the file's bytes, in hexadecimal digits.
+        extracted_at: UTC, as 2026-01-01T00:00:00Z.
+    """
+
+    resume_id: str
+    markdown: str
+    resume_hash: str
+    created_at: str
+    source_path: str | None = None
+    source_hash: str | None = None
+    extraction_method: str | None = None
+    extracted_at: str | None = None
+    ingestion_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the index.
+
+    Attributes:
+        status: pending, running, completed or failed.
+    """
+
+    run_id: str
+    started_at: str | None
+    completed_at: str | None
+    provider_id: str
+    model_id: str
+    prompt_version: str
+    status: str
+    summary: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An artifact that a run has indexed.
+
+    Attributes:
+        stale: True if the text has changed since the previous run.
+    """
+
+    artifact_type: str
+    artifact_id: str
+    source_hash: str
+    vector_hash: str
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A decision of a match, as JSON data."""
+
+    decision_id: str
+    trace_id: str
+    decision: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the audit log.
+
+    Attributes:
+        payload: Compact JSON of an object.
+        refs: Ids of related records.
+        created_at: UTC, as 2026-01-01T00:00:00Z.
+        previous_hash: The hash of the preceding event in the trace.
+        event_hash: 64 hexadecimal digits.
+    """
+
+    event_id: str
+    trace_id: str
+    event_type: str
+    payload: str
+    created_at: str
+    refs: tuple[str, ...]
+    previous_hash: str = ""
+    event_hash: str = ""
+
+
 def split_tags(tags: Iterable[str], rule: Tokens) -> tuple[str, ...]:
     """Return the words of all tags, sorted, each once."""
     words = tokens if rule == "original" else surface_words
@@ -125,139 +199,3 @@ def with_split_tags(opportunity: Opportunity, rule: Tokens) -> Opportunity:
         for requirement in opportunity.requirements
     )
     return replace(opportunity, requirements=requirements)
-
-
-_REVISION_COUNTER: Final = "atoms"
-# Files of the original program may have the columns in another order, so queries name them.
-_ATOM_COLUMNS: Final = "atom_id, domain, title, claim, tags_json, verified, evidence_refs_json"
-_OPPORTUNITY_COLUMNS: Final = "opportunity_id, company, role_title, source"
-_SELECT_OPPORTUNITIES: Final = (
-    f"SELECT {_OPPORTUNITY_COLUMNS}, text, tags_json, required FROM opportunities "  # noqa: S608
-    "LEFT JOIN requirements USING (opportunity_id)"
-)
-_SELECT_INTERACTIONS: Final = (
-    "SELECT interaction_id, opportunity_id, state, transition_index FROM interactions"
-)
-
-
-def upsert_atoms(connection: Connection, records: Sequence[Atom]) -> None:
-    """Insert or replace atoms."""
-    if not records:
-        return
-    rows = (
-        {
-            **asdict(record),
-            "tags": compact_json(record.tags),
-            "evidence_refs": compact_json(record.evidence_refs),
-        }
-        for record in records
-    )
-    connection.executemany(
-        f"INSERT OR REPLACE INTO atoms ({_ATOM_COLUMNS}) "  # noqa: S608
-        "VALUES (:atom_id, :domain, :title, :claim, :tags, :verified, :evidence_refs)",
-        rows,
-    )
-    next_number(connection, _REVISION_COUNTER)
-
-
-def atoms_revision(connection: Connection) -> int:
-    """Return a number that increases with each `upsert_atoms` by any process."""
-    query = "SELECT value FROM id_counters WHERE name = ?"
-    row = connection.execute(query, (_REVISION_COUNTER,)).fetchone()
-    return row["value"] if row else -1
-
-
-def get_atom(connection: Connection, atom_id: str) -> Atom | None:
-    """Return an atom, None for an unknown id."""
-    query = f"SELECT {_ATOM_COLUMNS} FROM atoms WHERE atom_id = ?"  # noqa: S608
-    row = connection.execute(query, (atom_id,)).fetchone()
-    return _atom_of(row) if row else None
-
-
-def all_atoms(connection: Connection) -> list[Atom]:
-    """Return all atoms, in the order of their ids."""
-    rows = connection.execute(f"SELECT {_ATOM_COLUMNS} FROM atoms ORDER BY atom_id")  # noqa: S608
-    return [_atom_of(row) for row in rows]
-
-
-def _atom_of(row: Row) -> Atom:
-    atom_id, domain, title, claim, tags_json, verified, refs_json = row
-    tags, refs = _stored_texts(tags_json), _stored_texts(refs_json)
-    return Atom(atom_id, domain, title, claim, tags, bool(verified), refs)
-
-
-def _stored_texts(stored: object) -> tuple[str, ...]:
-    return parse_texts(stored) if stored else ()
-
-
-def upsert_opportunities(connection: Connection, records: Sequence[Opportunity]) -> None:
-    """Insert or replace opportunities."""
-    for record in records:
-        connection.execute(
-            f"INSERT INTO opportunities ({_OPPORTUNITY_COLUMNS}) VALUES (?, ?, ?, ?) "  # noqa: S608
-            "ON CONFLICT DO UPDATE SET company = excluded.company, "
-            "role_title = excluded.role_title, source = excluded.source",
-            (record.opportunity_id, record.company, record.role_title, record.source),
-        )
-        connection.execute(
-            "DELETE FROM requirements WHERE opportunity_id = ?", (record.opportunity_id,)
-        )
-        rows = (
-            (record.opportunity_id, idx, part.text, compact_json(part.tags), part.required)
-            for idx, part in enumerate(record.requirements)
-        )
-        connection.executemany(
-            "INSERT INTO requirements (opportunity_id, idx, text, tags_json, required) "
-            "VALUES (?, ?, ?, ?, ?)",
-            rows,
-        )
-
-
-def get_opportunity(connection: Connection, opportunity_id: str) -> Opportunity | None:
-    """Return an opportunity, None for an unknown id."""
-    query = f"{_SELECT_OPPORTUNITIES} WHERE opportunity_id = ? ORDER BY idx"
-    return next(_opportunities(connection.execute(query, (opportunity_id,))), None)
-
-
-def all_opportunities(connection: Connection) -> list[Opportunity]:
-    """Return all opportunities, in the order of their ids."""
-    query = f"{_SELECT_OPPORTUNITIES} ORDER BY opportunity_id, idx"
-    return list(_opportunities(connection.execute(query)))
-
-
-def _opportunities(rows: Iterable[Row]) -> Iterator[Opportunity]:
-    for opportunity_id, group in groupby(rows, key=itemgetter("opportunity_id")):
-        parts = list(group)
-        requirements = tuple(
-            Requirement(part["text"], _stored_texts(part["tags_json"]), bool(part["required"]))
-            for part in parts
-            if part["text"] is not None
-        )
-        _, company, role_title, source, *_ = parts[0]
-        yield Opportunity(opportunity_id, company, role_title, source, requirements)
-
-
-def upsert_interactions(connection: Connection, records: Sequence[Interaction]) -> None:
-    """Insert or update interactions. Existing ones keep their state, which only events change."""
-    for record in records:
-        # No code reads contact_id, a column of the original program.
-        connection.execute(
-            "INSERT INTO interactions "
-            "(interaction_id, contact_id, opportunity_id, state, transition_index) "
-            "VALUES (:interaction_id, '', :opportunity_id, :state, :transition_index) "
-            "ON CONFLICT DO UPDATE SET opportunity_id = excluded.opportunity_id",
-            asdict(record),
-        )
-
-
-def get_interaction(connection: Connection, interaction_id: str) -> Interaction | None:
-    """Return an interaction, None for an unknown id."""
-    query = f"{_SELECT_INTERACTIONS} WHERE interaction_id = ?"
-    row = connection.execute(query, (interaction_id,)).fetchone()
-    return Interaction(*row) if row else None
-
-
-def all_interactions(connection: Connection) -> list[Interaction]:
-    """Return all interactions, in the order of their ids."""
-    rows = connection.execute(f"{_SELECT_INTERACTIONS} ORDER BY interaction_id")
-    return [Interaction(*row) for row in rows]

@@ -23,12 +23,8 @@ from .interactions import (
     Coordinator,
     Outcome,
     Position,
-    Receipt,
-    backend_error,
-    damaged_row,
     is_sound,
     move_interaction,
-    not_found,
     position_of,
 )
 from .settings import RedisAddress
@@ -66,49 +62,42 @@ class RedisCoordinator(Coordinator):
         try:
             with self._store.reading() as connection:
                 current = position_of(connection, interaction_id)
-        except ApiError as error:
-            return backend_error(str(error))
-        if current is None:
-            return not_found(interaction_id)
-        if not is_sound(current):
-            return damaged_row("state", interaction_id)
-        arguments: list[str | int] = [
-            event,
-            key,
-            current.state,
-            current.index,
-            json.dumps(TRANSITIONS),
-        ]
-        try:
+            if isinstance(current, Outcome):
+                return current
+            arguments = [event, key, *current, json.dumps(TRANSITIONS)]
             answer: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
+        except ApiError as error:
+            return Outcome("backend_error", error_message=str(error))
         except (RedisError, UnicodeError) as error:  # an impossible host name
-            return backend_error(f"Redis at {self._name} failed: {error}")
+            message = f"Redis at {self._name} failed: {error}"
+            return Outcome("backend_error", error_message=message)
         outcome = _outcome(answer, event) or self._failure(answer, interaction_id)
-        if outcome.name in ("applied", "already_applied") and outcome.index > current.index:
-            self._update_row(interaction_id, Position(outcome.after_state, outcome.index))
+        is_applied = outcome.outcome in ("applied", "already_applied")
+        after = Position(outcome.after_state, outcome.transition_index)
+        if is_applied and after.transition_index > current.transition_index:
+            try:
+                with self._store.writing() as connection:
+                    move_interaction(connection, interaction_id, after)
+            except ApiError as error:
+                # Redis has applied the event. The next event will update the row.
+                _log.warning("interaction %s is behind Redis: %s", interaction_id, error)
         return outcome
 
     def _failure(self, answer: Any, interaction_id: str) -> Outcome:
         """Return the outcome for an answer that reports damaged data or is not from Redis."""
-        if answer not in ([b"backend_error", b"state"], [b"backend_error", b"receipt"]):
-            return backend_error(
+        if answer in ([b"backend_error", b"state"], [b"backend_error", b"receipt"]):
+            message = (
+                f"Redis at {self._name} holds a damaged {answer[1].decode()} of interaction "
+                f"{interaction_id}, so nothing was changed. Restore its data, or delete the key "
+                f"{_PREFIX}{interaction_id} in it: the interaction then goes on from the database, "
+                "without its receipts, and an event that is sent again counts again."
+            )
+        else:
+            message = (
                 f"Redis at {self._name} gave an impossible answer, so nothing was changed here. "
                 "Check that a Redis, and not another program, listens there."
             )
-        return backend_error(
-            f"Redis at {self._name} holds a damaged {answer[1].decode()} of interaction "
-            f"{interaction_id}, so nothing was changed. Restore its data, or delete the key "
-            f"{_PREFIX}{interaction_id} in it: the interaction then goes on from the database, "
-            "without its receipts, and an event that is sent again counts again."
-        )
-
-    def _update_row(self, interaction_id: str, after: Position) -> None:
-        try:
-            with self._store.writing() as connection:
-                move_interaction(connection, interaction_id, after)
-        except ApiError as error:
-            # Redis has applied the event. The next event will update the row.
-            _log.warning("interaction %s is behind Redis: %s", interaction_id, error)
+        return Outcome("backend_error", error_message=message)
 
     @override
     def close(self) -> None:
@@ -117,15 +106,14 @@ class RedisCoordinator(Coordinator):
 
 def _outcome(answer: Any, event: Event) -> Outcome | None:
     """Parse an answer of the script; None if it has no outcome, or an impossible outcome."""
-    receipt: Receipt | None = None
     match answer:
         case [b"applied" | b"already_applied" as name, before, after, index]:
-            receipt = Receipt(event, Position(after, index))
+            is_possible = is_sound(Position(after, index), event)
         case [b"conflict" | b"invalid_transition" as name, before, after, index]:
-            pass
+            is_possible = is_sound(Position(after, index))
         case _:
             return None
-    if not is_sound(Position(after, index), receipt) or not is_sound(Position(before, index)):
+    if not is_possible or not is_sound(Position(before, index)):
         return None
     outcome = cast("OutcomeName", name.decode())
     return Outcome(outcome, before, after, index, MESSAGES.get(outcome, ""))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection, Row
 from typing import Final, NamedTuple
 
 from standards_mcp import InvalidInputError, NotFoundError
@@ -16,6 +15,8 @@ from standards_mcp_documents import DocumentError, DocumentReader
 from .answers import IngestAnswer
 from .audit import AuditLog
 from .primitives import hash64, sha256
+from .records import Resume
+from .tables import find, insert
 
 _ACCESS_HELP: Final = (
     "It is missing or cannot be read, or it is not in a folder of plugins.career.resume_roots, or "
@@ -35,8 +36,6 @@ _METHODS: Final[Mapping[str, str]] = {
 }
 """The name of the method by the lowercase extension."""
 _VERSION: Final = "0.3"
-_RESUME_FIELDS: Final = "resume_id, resume_md, resume_hash, created_at"
-_META_FIELDS: Final = "source_path, source_hash, extraction_method, extracted_at, ingestion_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +50,6 @@ class Limits:
 
     roots: Sequence[Path] | None
     max_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeMeta:
-    """The origin of a resume.
-
-    Attributes:
-        source_path: The real path, with symbolic links resolved.
-        source_hash: SHA-256 of the file's bytes, in hexadecimal digits.
-        extracted_at: UTC, as 2026-01-01T00:00:00Z.
-    """
-
-    source_path: str | None
-    source_hash: str
-    extraction_method: str
-    extracted_at: str | None
-    ingestion_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """A resume, as Markdown.
-
-    Attributes:
-        resume_hash: ``sha256:`` and the hash of the Markdown.
-        meta: None for a resume of another program.
-    """
-
-    resume_id: str
-    markdown: str
-    resume_hash: str
-    created_at: str
-    meta: ResumeMeta | None
 
 
 class ResumeText(NamedTuple):
@@ -227,47 +193,6 @@ def _fix_headings(lines: Iterable[str]) -> Iterator[str]:
             fence = ""
 
 
-def add_resume(connection: Connection, resume: Resume) -> None:
-    """Insert a new resume."""
-    connection.execute(
-        f"INSERT INTO resumes ({_RESUME_FIELDS}) VALUES (?, ?, ?, ?)",  # noqa: S608
-        (resume.resume_id, resume.markdown, resume.resume_hash, resume.created_at),
-    )
-    if resume.meta is not None:
-        connection.execute(
-            f"INSERT INTO resume_meta (resume_id, {_META_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (resume.resume_id, *astuple(resume.meta)),
-        )
-
-
-def get_resume(connection: Connection, resume_id: str) -> Resume | None:
-    """Return the resume with this id, None for an unknown id."""
-    return next(_resumes(connection, "WHERE resume_id = ?", resume_id), None)
-
-
-def find_resume(connection: Connection, resume_hash: str) -> Resume | None:
-    """Return the resume with this content hash, None if it is not stored."""
-    return next(_resumes(connection, "WHERE resume_hash = ?", resume_hash), None)
-
-
-def all_resumes(connection: Connection) -> list[Resume]:
-    """Return all resumes, in the order of their ids."""
-    return list(_resumes(connection, "ORDER BY resume_id"))
-
-
-def _resumes(connection: Connection, clause: str, *values: str) -> Iterator[Resume]:
-    origin = "LEFT JOIN resume_meta USING (resume_id)"
-    query = f"SELECT {_RESUME_FIELDS}, {_META_FIELDS} FROM resumes {origin} {clause}"  # noqa: S608
-    return map(_resume_of, connection.execute(query, values))
-
-
-def _resume_of(row: Row) -> Resume:
-    resume_id, markdown, resume_hash, created_at, *origin = row
-    meta = None if row["source_hash"] is None else ResumeMeta(*origin)
-    # Other programs may have stored bytes; `str` turns them into text.
-    return Resume(resume_id, str(markdown), resume_hash, created_at, meta)
-
-
 def ingest_resume(
     audit: AuditLog,
     limits: Limits,
@@ -289,13 +214,21 @@ def ingest_resume(
     text = read_resume(input_path, limits)
     resume_hash = f"sha256:{sha256(text.markdown)}"
     with audit.store.writing() as connection:
-        stored = find_resume(connection, resume_hash)
+        stored = find(connection, Resume, resume_hash, column="resume_hash")
         resume_id = stored.resume_id if stored else audit.new_id("resume-")
         is_new = persist and stored is None
         if is_new:
-            now = audit.now()
-            meta = ResumeMeta(str(text.path), text.file_hash, text.method, now, _VERSION)
-            add_resume(connection, Resume(resume_id, text.markdown, resume_hash, now, meta))
+            now, key = audit.now(), {"resume_id": resume_id}
+            content = {"markdown": text.markdown, "resume_hash": resume_hash, "created_at": now}
+            origin = {
+                "source_path": str(text.path),
+                "source_hash": text.file_hash,
+                "extraction_method": text.method,
+                "extracted_at": now,
+                "ingestion_version": _VERSION,
+            }
+            insert(connection, "resumes", [{**key, **content}])
+            insert(connection, "resume_meta", [{**key, **origin}])
     answer: IngestAnswer = {
         "resume_id": resume_id,
         "resume_hash": resume_hash,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from importlib.resources import files
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
@@ -14,9 +12,11 @@ from typing import Final
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp.commands import upgrade_command
 
-from .audit import FIRST_HASH, event_of, hash_of
+from .audit import FIRST_HASH, hash_of
 from .database import Store
 from .primitives import compact_json, sha256
+from .records import Event, Resume
+from .tables import scan
 
 _VERSION_TABLES: Final = """
     CREATE TABLE IF NOT EXISTS schema_version (
@@ -31,21 +31,14 @@ _VERSION_TABLES: Final = """
 VERSIONS: Final = (1, 2, 3, 4, 10)
 LATEST: Final = VERSIONS[-1]
 _FIRST_PLUGIN_VERSION: Final = 10
-_MIN_SQLITE: Final = (3, 35)
-"""The first version with RETURNING."""
 
 
 def open_store(path: Path | None = None) -> Store:
     """Open a database and bring it to the newest version.
 
     Raises:
-        ApiError: The database cannot be opened or migrated, or SQLite is too old.
+        ApiError: The database cannot be opened or migrated.
     """
-    if sqlite3.sqlite_version_info < _MIN_SQLITE:
-        least = ".".join(map(str, _MIN_SQLITE))
-        raise ApiError(
-            f"This Python has SQLite {sqlite3.sqlite_version}; the plugin needs {least} or later."
-        )
     store = Store(path)
     try:
         migrate(store)
@@ -66,7 +59,7 @@ def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
     if to not in VERSIONS:
         raise InvalidInputError(f"There is no version {to}; the versions are {versions}.")
     with store.reading() as connection:
-        before = after = version_of(connection)
+        before = version_of(connection)
     if before not in (0, *VERSIONS):
         raise ApiError(
             f"The database has version {before} and was left as it is: this plugin reads the "
@@ -75,9 +68,13 @@ def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
         )
     if before > to:
         raise InvalidInputError(f"The database has version {before}; it cannot go back to {to}.")
-    while after < to:
-        after = _apply_next(store)
-    return before, after
+    for version in VERSIONS:
+        if before < version <= to:
+            with store.writing() as connection:
+                # Inside of the transaction: another process may have migrated meanwhile.
+                if version_of(connection) < version:
+                    _apply(connection, version)
+    return before, to
 
 
 def version_of(connection: Connection) -> int:
@@ -88,33 +85,18 @@ def version_of(connection: Connection) -> int:
     return version or 0
 
 
-def _apply_next(store: Store) -> int:
-    """Apply the next version and return its number.
-
-    The current version is read inside of the transaction: another process may have migrated
-    meanwhile.
-    """
-    with store.writing() as connection:
-        current = version_of(connection)
-        after = next((version for version in VERSIONS if version > current), None)
-        if after is None:
-            return LATEST
-        _execute(connection, _script(f"{after:04}"))
-        if after == _FIRST_PLUGIN_VERSION:
-            _chain_events(connection)
-            _hash_resumes(connection)
-        _execute(connection, _VERSION_TABLES)
-        connection.execute("INSERT INTO alembic_version VALUES (?)", (f"{after:04}",))
-        connection.execute(
-            "INSERT INTO schema_version (version, applied_at) "
-            "VALUES (?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
-            (after,),
-        )
-        return after
-
-
-def _script(name: str) -> str:
-    return files("standards_mcp_career").joinpath("migrations", f"{name}.sql").read_text("utf-8")
+def _apply(connection: Connection, version: int) -> None:
+    _execute(connection, _script(f"{version:04}"))
+    if version == _FIRST_PLUGIN_VERSION:
+        _chain_events(connection)
+        _hash_resumes(connection)
+    _execute(connection, _VERSION_TABLES)
+    connection.execute("INSERT INTO alembic_version VALUES (?)", (f"{version:04}",))
+    connection.execute(
+        "INSERT INTO schema_version (version, applied_at) "
+        "VALUES (?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+        (version,),
+    )
 
 
 def _execute(connection: Connection, script: str) -> None:
@@ -127,27 +109,32 @@ def _execute(connection: Connection, script: str) -> None:
             statement = ""
 
 
+def _script(name: str) -> str:
+    return files("standards_mcp_career").joinpath("migrations", f"{name}.sql").read_text("utf-8")
+
+
 def _chain_events(connection: Connection) -> None:
     """Add hashes to all audit events, and make the table append-only."""
-    rows = connection.execute("SELECT rowid, * FROM audit_events ORDER BY trace_id, idx, rowid")
-    for _, events in groupby(rows.fetchall(), key=itemgetter("trace_id")):
-        previous = FIRST_HASH
-        for idx, row in enumerate(events):
-            event = replace(event_of(row), previous_hash=previous)
-            previous = hash_of(event)
-            connection.execute(
-                "UPDATE audit_events SET idx = ?, entity_ids_json = ?, previous_hash = ?, "
-                "event_hash = ? WHERE rowid = ?",
-                (idx, compact_json(event.refs), event.previous_hash, previous, row["rowid"]),
-            )
+    events = list(scan(connection, Event))
+    rowids = connection.execute("SELECT rowid FROM audit_events ORDER BY trace_id, idx, rowid")
+    previous, idx, trace_id = FIRST_HASH, 0, ""
+    for (rowid,), event in zip(rowids.fetchall(), events, strict=True):
+        if event.trace_id != trace_id:
+            previous, idx, trace_id = FIRST_HASH, 0, event.trace_id
+        event_hash = hash_of(replace(event, previous_hash=previous))
+        connection.execute(
+            "UPDATE audit_events SET idx = ?, entity_ids_json = ?, previous_hash = ?, "
+            "event_hash = ? WHERE rowid = ?",
+            (idx, compact_json(event.refs), previous, event_hash, rowid),
+        )
+        previous, idx = event_hash, idx + 1
     _execute(connection, _script("append_only"))
 
 
 def _hash_resumes(connection: Connection) -> None:
     """Replace the hashes of resumes by SHA-256. If texts are equal, only the oldest gets it."""
-    rows = connection.execute("SELECT resume_id, resume_md FROM resumes ORDER BY created_at, 1")
-    for resume_id, markdown in rows.fetchall():
+    for resume in sorted(scan(connection, Resume), key=lambda resume: resume.created_at):
         connection.execute(
             "UPDATE OR IGNORE resumes SET resume_hash = ? WHERE resume_id = ?",
-            (f"sha256:{sha256(str(markdown))}", resume_id),
+            (f"sha256:{sha256(resume.markdown)}", resume.resume_id),
         )

@@ -15,8 +15,8 @@ from .interactions import Coordinator
 from .matching import Matching
 from .resumes import Limits
 from .schema import open_store
-from .settings import CareerSettings
-from .vectors import Embedder, MemoryVectors, embedder_of
+from .settings import CareerSettings, RedisAddress
+from .vectors import MemoryVectors, embedder_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +50,32 @@ def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
     """
-    embedder = embedder_of(settings.embedding)
+    embedder, vectors, address = embedder_of(settings.embedding), MemoryVectors(), settings.redis
+    if embedder and settings.lancedb_path and settings.vector_backend == "lancedb":
+        from .lance_vectors import LanceVectors  # noqa: PLC0415  - it is an extra
+
+        vectors = LanceVectors(settings.lancedb_path, embedder.source)
     with ExitStack() as closing_on_error:
         store = open_store(settings.db)
         closing_on_error.callback(store.close)
         for error in import_files(store, settings.load, settings.tokens)["errors"]:
             raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
-        audit, vectors = AuditLog(store), _vectors(settings, embedder)
         if is_server:
             with store.writing() as connection:
                 fail_unfinished(connection)
-        roots = settings.resume_roots if is_server else None
+        coordinator = Coordinator(store)
+        if address is not None:
+            from .redis_coordinator import RedisCoordinator  # noqa: PLC0415  - few need it
+
+            coordinator = RedisCoordinator(store, RedisAddress.parse(address.get_secret_value()))
+        audit = AuditLog(store)
         career = Career(
             store,
             audit,
-            _coordinator(settings, store),
-            Limits(roots, settings.max_resume_bytes),
+            coordinator,
+            Limits(settings.resume_roots if is_server else None, settings.max_resume_bytes),
             Matching(audit, embedder, vectors, settings.tokens),
             Indexing(audit, embedder, vectors),
         )
         closing_on_error.pop_all()
         return career
-
-
-def _vectors(settings: CareerSettings, embedder: Embedder | None) -> MemoryVectors:
-    if embedder is None or settings.lancedb_path is None or settings.vector_backend != "lancedb":
-        return MemoryVectors()
-    from .lance_vectors import LanceVectors  # noqa: PLC0415  - it is an extra
-
-    return LanceVectors(settings.lancedb_path, embedder.source)
-
-
-def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:
-    address = settings.redis_address()
-    if address is None:
-        return Coordinator(store)
-    from .redis_coordinator import RedisCoordinator  # noqa: PLC0415  - few servers need it
-
-    return RedisCoordinator(store, address)

@@ -125,7 +125,3 @@ class CareerSettings(PluginSettings):
                     f"run `{install_command('standards-mcp-career', 'lancedb')}`"
                 )
         return self
-
-    def redis_address(self) -> RedisAddress | None:
-        """Return the parsed setting ``redis``, None without one."""
-        return None if self.redis is None else RedisAddress.parse(self.redis.get_secret_value())

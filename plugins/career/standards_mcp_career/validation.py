@@ -11,7 +11,8 @@ from .answers import Finding, GivenReport, Severity, ValidationAnswer, Validatio
 from .audit import AuditLog
 from .language.evidence import thin_evidence_reason
 from .primitives import sha256
-from .records import Opportunity, Tokens, get_opportunity
+from .records import Opportunity, Tokens
+from .tables import find
 
 _VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
 """The version of the constitution by the setting ``tokens``; 0.2.0 adds EVID-002."""
@@ -21,7 +22,8 @@ _STATUS: Final[dict[Severity, Literal["blocked", "rejected", "needs_review"]]] =
     "WARN": "needs_review",
 }
 _SEVERITIES: Final = list(_STATUS)
-_Violation: TypeAlias = tuple[str, Severity, str]
+_Check: TypeAlias = tuple[object, str, Severity, str]
+"""A true value for a violation, with its rule, severity and message."""
 
 
 def optional_texts(opportunity: Opportunity | None) -> frozenset[str]:
@@ -42,14 +44,9 @@ def validate(
         rule: The setting ``tokens``. With "original", thin evidence is accepted.
         optional: The texts of optional requirements.
     """
-    violations = [*_schema_violations(report), *_evidence_violations(report)]
-    if rule == "meaningful":
-        violations += _thin_violations(report, optional)
-    if report.requirement_matches and report.overall_score == 0:
-        violations.append(("SCORE-001", "WARN", "All requirement scores are zero."))
-    findings: list[Finding] = [
-        {"rule_id": rule_id, "severity": severity, "message": message}
-        for rule_id, severity, message in violations
+    findings = [
+        Finding(rule_id=rule_id, severity=severity, message=message)
+        for rule_id, severity, message in _violations(report, rule, optional)
     ]
     findings.sort(key=lambda finding: (_SEVERITIES.index(finding["severity"]), finding["rule_id"]))
     artifact_id = f"match-report-{report.opportunity_id}"
@@ -65,41 +62,37 @@ def validate(
     }
 
 
-def _schema_violations(report: GivenReport) -> Iterator[_Violation]:
-    if report.overall_score < 0:
-        yield "SCHEMA-001", "BLOCK", "overall_score is negative"
-    for number, match in enumerate(report.requirement_matches):
-        problems = {
-            "has empty requirement_text": not match.requirement_text,
-            "has negative best_score": match.best_score < 0,
-            "is matched=true but missing contributing_atom_id": match.matched
-            and not match.contributing_atom_id,
-            "is matched=false but has contributing_atom_id": not match.matched
-            and match.contributing_atom_id,
-        }
-        for problem, is_present in problems.items():
-            if is_present:
-                yield "SCHEMA-001", "BLOCK", f"RequirementMatch[{number}] {problem}"
-
-
-def _evidence_violations(report: GivenReport) -> Iterator[_Violation]:
-    for match in report.requirement_matches:
-        name = f"Matched requirement '{match.requirement_text}'"
-        if match.matched and not match.contributing_atom_id:
-            yield "EVID-001", "FAIL", f"{name} missing contributing_atom_id"
-        if match.matched and not match.evidence_tokens:
-            yield "EVID-001", "FAIL", f"{name} has no evidence_tokens"
-
-
-def _thin_violations(report: GivenReport, optional: Collection[str]) -> Iterator[_Violation]:
-    for match in report.requirement_matches:
-        text, evidence = match.requirement_text, match.evidence_tokens
-        if match.matched and evidence and (why := thin_evidence_reason(text, evidence)):
-            message = (
-                f"Matched requirement '{text}' rests on thin evidence ({', '.join(evidence)}): "
-                f"{why}"
-            )
-            yield "EVID-002", "WARN" if text in optional else "FAIL", message
+def _violations(
+    report: GivenReport, rule: Tokens, optional: Collection[str]
+) -> Iterator[tuple[str, Severity, str]]:
+    score, matches = report.overall_score, report.requirement_matches
+    checks: list[_Check] = [
+        (score < 0, "SCHEMA-001", "BLOCK", "overall_score is negative"),
+        (matches and score == 0, "SCORE-001", "WARN", "All requirement scores are zero."),
+    ]
+    for number, match in enumerate(matches):
+        text, evidence, is_matched = match.requirement_text, match.evidence_tokens, match.matched
+        place, name = f"RequirementMatch[{number}]", f"Matched requirement '{text}'"
+        without = is_matched and not match.contributing_atom_id
+        without_text = f"{place} is matched=true but missing contributing_atom_id"
+        extra = match.contributing_atom_id and not is_matched
+        extra_text = f"{place} is matched=false but has contributing_atom_id"
+        is_judged = rule == "meaningful" and is_matched and evidence
+        thin = thin_evidence_reason(text, evidence) if is_judged else None
+        thin_text = f"{name} rests on thin evidence ({', '.join(evidence)}): {thin}"
+        more: list[_Check] = [
+            (not text, "SCHEMA-001", "BLOCK", f"{place} has empty requirement_text"),
+            (match.best_score < 0, "SCHEMA-001", "BLOCK", f"{place} has negative best_score"),
+            (without, "SCHEMA-001", "BLOCK", without_text),
+            (extra, "SCHEMA-001", "BLOCK", extra_text),
+            (without, "EVID-001", "FAIL", f"{name} missing contributing_atom_id"),
+            (is_matched and not evidence, "EVID-001", "FAIL", f"{name} has no evidence_tokens"),
+            (thin, "EVID-002", "WARN" if text in optional else "FAIL", thin_text),
+        ]
+        checks += more
+    for is_violated, rule_id, severity, message in checks:
+        if is_violated:
+            yield rule_id, severity, message
 
 
 class Override(BaseModel):
@@ -142,7 +135,7 @@ def validate_match_report(
     """
     trace_id = audit.trace(trace_id)
     with audit.store.reading() as connection:
-        stored = get_opportunity(connection, report.opportunity_id)
+        stored = find(connection, Opportunity, report.opportunity_id)
     verdict = validate(report, trace_id, rule, optional_texts(stored))
     result = {"status": verdict["status"], "finding_count": verdict["finding_count"]}
     audit.append(trace_id, "ValidationCompleted", result, [report.opportunity_id])

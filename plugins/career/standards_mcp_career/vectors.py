@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,7 +18,6 @@ from standards_mcp_encoders import Vectors, encoder_name, open_encoder
 from .primitives import hash64, tokens
 from .settings import STUB
 
-_NONE: Final = "none"
 _DIMENSIONS: Final = 128
 _NEIGHBOUR: Final = np.float32(0.3)
 
@@ -44,21 +44,19 @@ class Embedder:
 
 def _embed_with_stub(texts: Sequence[str]) -> Vectors:
     """Embed texts by hashed words, equally on every machine. A text without words gives zeros."""
-    rows = [_stub_vector(text) for text in texts]
-    return np.array(rows, dtype=np.float32).reshape(len(rows), _DIMENSIONS)
-
-
-def _stub_vector(text: str) -> Vectors:
-    vector = np.zeros(_DIMENSIONS, dtype=np.float32)
-    # The same words for both values of the setting `tokens`, so that indexes stay valid.
-    for token, count in sorted(Counter(tokens(text)).items()):
-        index, weight = int(hash64(token), 16) % _DIMENSIONS, np.float32(count)
-        vector[index] += weight
-        for neighbour in (index - 1, index + 1):
-            vector[neighbour % _DIMENSIONS] += _NEIGHBOUR * weight
-    # A sequential sum, as in other implementations; `np.linalg.norm` adds in blocks.
-    norm = np.sqrt(np.cumsum(vector * vector, dtype=np.float32)[-1])
-    return vector / norm if norm else vector
+    vectors = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
+    for row, text in enumerate(texts):
+        vector = vectors[row]
+        # The same words for both values of the setting `tokens`, so that indexes stay valid.
+        for token, count in sorted(Counter(tokens(text)).items()):
+            index, weight = int(hash64(token), 16) % _DIMENSIONS, np.float32(count)
+            vector[index] += weight
+            for neighbour in (index - 1, index + 1):
+                vector[neighbour % _DIMENSIONS] += _NEIGHBOUR * weight
+        # A sequential sum, as in other implementations; `np.linalg.norm` adds in blocks.
+        if norm := np.sqrt(np.cumsum(vector * vector, dtype=np.float32)[-1]):
+            vector /= norm
+    return vectors
 
 
 STUB_EMBEDDER: Final = Embedder(
@@ -68,7 +66,7 @@ STUB_EMBEDDER: Final = Embedder(
 
 def embedder_of(spec: str) -> Embedder | None:
     """Return the embedder of a setting: the stub, a text encoder, or None for ``none``."""
-    if spec in (STUB, _NONE):
+    if spec in (STUB, "none"):
         return STUB_EMBEDDER if spec == STUB else None
 
     def embed(texts: Sequence[str]) -> Vectors:
@@ -98,27 +96,20 @@ class StoredVector(NamedTuple):
     vector: Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """The vectors of one kind.
 
     Attributes:
         ids: Sorted.
-        parts: For each dimension, positions in *ids*, and vectors with norm 1 or 0.
+        rows: Vectors with norm 1, or 0 in place of a vector of another dimension.
     """
 
     ids: Sequence[str]
-    parts: Mapping[int, tuple[NDArray[np.intp], Scores]]
+    rows: Scores
 
     def cosines(self, vectors: Vectors) -> Scores:
-        """Return a row for each vector, with its cosine to each of *ids*.
-
-        The cosine is 0 if a vector is zero, or if the dimensions differ.
-        """
-        scores = np.zeros((len(vectors), len(self.ids)))
-        if (part := self.parts.get(vectors.shape[1])) is not None:
-            places, rows = part
-            scores[:, places] = (_normalised(vectors) @ rows.T).round(_DECIMALS)
+        """Return a row for each vector, with its cosine to each of *ids*."""
+        scores: Scores = (_normalised(vectors) @ self.rows.T).round(_DECIMALS)
         return scores
 
 
@@ -130,19 +121,20 @@ class MemoryVectors:
 
     def __init__(self) -> None:
         self._rows: dict[Key, StoredVector] = {}
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[tuple[str, int], Table] = {}
         self._lock = threading.RLock()
 
     def put(self, rows: Mapping[Key, StoredVector]) -> None:
         """Store vectors of one dimension, and replace vectors with the same keys."""
-        with self._lock:
-            self._replace({**self._rows, **rows})
+        if rows:
+            with self._changing():
+                self._replace({**self._rows, **rows})
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Delete vectors."""
-        removed = set(keys)
-        with self._lock:
-            self._replace({key: row for key, row in self._rows.items() if key not in removed})
+        if removed := set(keys):
+            with self._changing():
+                self._replace({key: row for key, row in self._rows.items() if key not in removed})
 
     def clean_up(self) -> None:
         """Clean up after a build. Memory needs no cleanup."""
@@ -153,15 +145,23 @@ class MemoryVectors:
             self._refresh()
             return {key: stored.source_hash for key, stored in self._rows.items()}
 
-    def table(self, kind: str) -> Table:
-        """Return the current vectors of a kind."""
+    def table(self, kind: str, dimension: int) -> Table:
+        """Return the current vectors of a kind, for queries of a dimension."""
         with self._lock:
             self._refresh()
-            if kind not in self._tables:
-                self._tables[kind] = _table(
-                    {key[1]: stored.vector for key, stored in self._rows.items() if key[0] == kind}
-                )
-            return self._tables[kind]
+            if (kind, dimension) not in self._tables:
+                ids = sorted(identifier for name, identifier in self._rows if name == kind)
+                rows = np.zeros((len(ids), dimension), dtype=np.float32)
+                for place, identifier in enumerate(ids):
+                    vector = self._rows[kind, identifier].vector
+                    if len(vector) == dimension:
+                        rows[place] = vector
+                self._tables[kind, dimension] = Table(ids, _normalised(rows))
+            return self._tables[kind, dimension]
+
+    def _changing(self) -> AbstractContextManager[object]:
+        """Return a context in which no other thread or process changes vectors."""
+        return self._lock
 
     def _refresh(self) -> None:
         """Load changes of other processes. Vectors in memory have none."""
@@ -169,20 +169,6 @@ class MemoryVectors:
     def _replace(self, rows: dict[Key, StoredVector]) -> None:
         self._rows = rows
         self._tables.clear()
-
-
-def _table(rows: Mapping[str, Vectors]) -> Table:
-    ids = sorted(rows)
-    places: dict[int, list[int]] = {}
-    for place, identifier in enumerate(ids):
-        places.setdefault(len(rows[identifier]), []).append(place)
-    return Table(
-        ids,
-        {
-            dimension: (np.array(at), _normalised(np.stack([rows[ids[place]] for place in at])))
-            for dimension, at in places.items()
-        },
-    )
 
 
 def _normalised(vectors: Vectors) -> Scores:

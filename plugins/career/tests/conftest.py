@@ -16,13 +16,9 @@ import pytest
 from standards_mcp.cli import run as run_program
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
-from standards_mcp_career.records import (
-    Interaction,
-    Opportunity,
-    upsert_interactions,
-    upsert_opportunities,
-)
+from standards_mcp_career.records import Interaction, Opportunity
 from standards_mcp_career.schema import open_store
+from standards_mcp_career.tables import upsert
 
 
 class Done(NamedTuple):
@@ -62,8 +58,8 @@ def add_interaction() -> Callable[..., None]:
 
     def add(store: Store, interaction_id: str, state: int = 0, index: int = 0) -> None:
         with store.writing() as connection:
-            upsert_opportunities(connection, [Opportunity("o-1", "Reed Works", "Engineer")])
-            upsert_interactions(connection, [Interaction(interaction_id, "o-1", state, index)])
+            upsert(connection, [Opportunity("o-1", "Reed Works", "Engineer")])
+            upsert(connection, [Interaction(interaction_id, "o-1", state, index)])
 
     return add
 

@@ -17,10 +17,8 @@ from standards_mcp_career.records import (
     Opportunity,
     Requirement,
     Tokens,
-    all_atoms,
-    all_interactions,
-    all_opportunities,
 )
+from standards_mcp_career.tables import scan
 
 YAML = """
 atoms:
@@ -62,10 +60,10 @@ def test_records_are_imported_in_their_regular_form(
     expected = {"atoms": 1, "opportunities": 1, "interactions": 1, "errors": []}
     assert import_files(store, files, tokens, dry_run=True) == expected
     with store.reading() as connection:
-        assert all_atoms(connection) == []
+        assert list(scan(connection, Atom)) == []
     assert import_files(store, files, tokens) == expected
     with store.reading() as connection:
-        assert all_atoms(connection) == [
+        assert list(scan(connection, Atom)) == [
             Atom(
                 "a-1",
                 "cloud ops",
@@ -77,10 +75,10 @@ def test_records_are_imported_in_their_regular_form(
             )
         ]
         requirement = Requirement("Kafka", tags, required=False)
-        assert all_opportunities(connection) == [
+        assert list(scan(connection, Opportunity)) == [
             Opportunity("o-1", "Reed Works", "Engineer", "", (requirement,))
         ]
-        assert all_interactions(connection) == [Interaction("i-1", "o-1")]
+        assert list(scan(connection, Interaction)) == [Interaction("i-1", "o-1")]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ def test_each_mistake_is_told_with_its_place(
     assert mistake["where"] == f"{bad}{where}"
     assert message in mistake["message"]
     with store.reading() as connection:
-        assert all_atoms(connection) == []
+        assert list(scan(connection, Atom)) == []
 
 
 @pytest.mark.parametrize(

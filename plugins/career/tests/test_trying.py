@@ -11,7 +11,7 @@ import docx
 import pytest
 from ruamel.yaml import YAML
 
-from standards_mcp_career.cli.trying import draft_atoms
+from standards_mcp_career.drafting import draft_atoms
 from standards_mcp_career.primitives import hash64, sha256
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
@@ -155,7 +155,10 @@ def test_an_opportunity_is_matched_by_its_id_or_from_a_file(run: Run, tmp_path: 
     decisions = json.loads(run("career", "list", "decisions", "--json").stdout)["decisions"]
     assert len(decisions) == 4
     assert run("career", "index").stdout == "run-2: 2 indexed, 0 skipped, 0 stale\n"
-    assert len(json.loads(run("career", "show", "runs", "run-2", "--json").stdout)["entries"]) == 2
+    entries = json.loads(run("career", "show", "runs", "run-2", "--json").stdout)["entries"]
+    assert [entry["artifact_id"] for entry in entries] == ["a", "baker"]
+    names = {"artifact_type", "artifact_id", "source_hash", "vector_hash", "stale"}
+    assert entries[0].keys() == names
 
 
 def test_a_report_is_validated_and_a_person_may_overrule(run: Run, tmp_path: Path):

@@ -3,89 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from sqlite3 import Connection
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple
 
 import click
 
 from standards_mcp import InvalidInputError, NotFoundError
 from standards_mcp.commands import Report, examples, reports
-from standards_mcp_career.audit import Verification, export_line, read_lines, verify_all
+from standards_mcp_career.audit import export_line, read_lines, verify_all
 from standards_mcp_career.database import Store
-from standards_mcp_career.importing import ImportAnswer, import_files
-from standards_mcp_career.indexing import all_runs, get_run
+from standards_mcp_career.importing import import_files
 from standards_mcp_career.interactions import STATES
-from standards_mcp_career.matching import all_decisions, get_decision
 from standards_mcp_career.records import (
-    all_atoms,
-    all_interactions,
-    all_opportunities,
-    get_atom,
-    get_interaction,
-    get_opportunity,
+    Atom,
+    Entry,
+    Interaction,
+    Opportunity,
+    Resume,
+    Run,
+    StoredDecision,
 )
-from standards_mcp_career.resumes import all_resumes, get_resume
 from standards_mcp_career.schema import LATEST, migrate
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.tables import find, scan
 
-Row: TypeAlias = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of records.
-
-    Attributes:
-        singular: The name of the kind in the singular, for messages.
-        line: Formats one record as a line.
-    """
+class _Kind(NamedTuple):
+    """A kind of records, its name in the singular, and a line of text for a record."""
 
     singular: str
-    read_all: Callable[[Connection], Sequence[Any]]
-    get: Callable[[Connection, str], Any]
-    line: Callable[[Row], str]
+    type: type[Any]
+    line: str
 
 
-def _atom_line(row: Row) -> str:
-    verified = "" if row["verified"] else " (not verified)"
-    return f"{row['atom_id']}: {row['title'] or row['claim']}{verified}"
-
-
-def _interaction_line(row: Row) -> str:
-    state = dict(enumerate(STATES)).get(row["state"], row["state"])
-    return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "atoms": Kind("Atom", all_atoms, get_atom, _atom_line),
-    "opportunities": Kind(
-        "Opportunity",
-        all_opportunities,
-        get_opportunity,
-        lambda row: f"{row['opportunity_id']}: {row['role_title']}, {row['company']}",
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "atoms": _Kind("Atom", Atom, "{atom_id}: {name}{note}"),
+    "opportunities": _Kind("Opportunity", Opportunity, "{opportunity_id}: {role_title}, {company}"),
+    "interactions": _Kind(
+        "Interaction", Interaction, "{interaction_id}: {state_name}, {opportunity_id}"
     ),
-    "interactions": Kind("Interaction", all_interactions, get_interaction, _interaction_line),
-    "resumes": Kind(
-        "Resume", all_resumes, get_resume, lambda row: f"{row['resume_id']}: {row['created_at']}"
-    ),
-    "runs": Kind("Run", all_runs, get_run, lambda row: f"{row['run_id']}: {row['status']}"),
-    "decisions": Kind(
-        "Decision",
-        all_decisions,
-        get_decision,
-        lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
-    ),
+    "resumes": _Kind("Resume", Resume, "{resume_id}: {created_at}"),
+    "runs": _Kind("Run", Run, "{run_id}: {status}"),
+    "decisions": _Kind("Decision", StoredDecision, "{decision_id}: {opportunity_id}"),
 }
-_kind_argument: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+_kind_argument: Final = click.argument("kind", type=click.Choice(list(_KINDS)))
 
 
-def _row_of(record: Any) -> Row:
-    return dict(cast("Row", record)) if isinstance(record, dict) else asdict(record)
+def _row_of(record: Any) -> dict[str, Any]:
+    row: dict[str, Any] = asdict(record)
+    return dict(row["decision"]) if "decision" in row else row
+
+
+def _line_of(kind: str, row: Mapping[str, Any]) -> str:
+    state = row.get("state")
+    name, note = row.get("title") or row.get("claim"), " (not verified)"
+    return _KINDS[kind].line.format(
+        **row,
+        name=name,
+        note="" if row.get("verified") else note,
+        state_name=dict(enumerate(STATES)).get(state or 0, state),  # or damaged
+    )
 
 
 @contextmanager
@@ -121,7 +102,9 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         _require_database(settings)
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
-        return Report(answer, lambda: _import_text(answer), int(bool(answer["errors"])))
+        lines = [f"{error['where']}: {error['message']}" for error in answer["errors"]]
+        counts = ", ".join(f"{count} {kind}" for kind, count in answer.items() if kind != "errors")
+        return Report(answer, lambda: "\n".join(lines) or counts, int(bool(lines)))
 
     @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))
     @_kind_argument
@@ -129,10 +112,10 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def list_records(kind: str) -> Report:
         """List the records of KIND."""
         with open_existing(settings) as career, career.store.reading() as connection:
-            rows = [_row_of(record) for record in KINDS[kind].read_all(connection)]
+            rows = list(map(_row_of, scan(connection, _KINDS[kind].type)))
         for row in rows:
             row.pop("markdown", None)  # the text of a resume
-        text = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
+        text = "\n".join(_line_of(kind, row) for row in rows) or f"There are no {kind}."
         return Report({kind: rows}, lambda: text, int(not rows))
 
     @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
@@ -142,13 +125,17 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
         with open_existing(settings) as career, career.store.reading() as connection:
-            record = KINDS[kind].get(connection, identifier)
-        if record is None:
-            raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
-        row = _row_of(record)
-        return Report(
-            row, lambda: "\n".join(f"{name}: {_value_text(value)}" for name, value in row.items())
+            record = find(connection, _KINDS[kind].type, identifier)
+            if record is None:
+                raise NotFoundError(f"{_KINDS[kind].singular} not found: {identifier}")
+            row = _row_of(record)
+            if kind == "runs":
+                row["entries"] = list(map(asdict, scan(connection, Entry, identifier)))
+        lines = (
+            f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+            for name, value in row.items()
         )
+        return Report(row, lambda: "\n".join(lines))
 
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="Target version.")
@@ -158,8 +145,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         _require_database(settings)
         with closing(Store(settings.db)) as store:
             before, after = migrate(store, to)
-        answer = {"from": before, "to": after}
-        return Report(answer, lambda: f"version {before} to {after}")
+        return Report({"from": before, "to": after}, lambda: f"version {before} to {after}")
 
     return [import_records, list_records, show_record, migrate_database, _audit_group(settings)]
 
@@ -172,22 +158,6 @@ def _require_database(settings: CareerSettings) -> None:
         )
 
 
-def _import_text(answer: ImportAnswer) -> str:
-    if answer["errors"]:
-        return "\n".join(f"{error['where']}: {error['message']}" for error in answer["errors"])
-    return (
-        f"{answer['atoms']} atoms, {answer['opportunities']} opportunities, "
-        f"{answer['interactions']} interactions"
-    )
-
-
-def _value_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-_ALL_EVENTS: Final = 2**31
-
-
 def _audit_group(settings: CareerSettings) -> click.Group:
     """Return the commands ``audit show``, ``audit export`` and ``audit verify``."""
     group = click.Group("audit", help="Read, export and verify the audit log.")
@@ -198,7 +168,7 @@ def _audit_group(settings: CareerSettings) -> click.Group:
     def show(trace: str) -> Report:
         """Show the events of TRACE."""
         with open_existing(settings) as career:
-            answer = career.audit.page(trace, 0, _ALL_EVENTS)
+            answer = career.audit.page(trace, limit=-1)
         lines = (
             f"{event['created_at']} {event['event_type']} {event['payload']}"
             for event in answer["events"]
@@ -228,29 +198,19 @@ def _audit_group(settings: CareerSettings) -> click.Group:
         """Verify the events of TRACE, or all events."""
         if trace is not None and file is not None:
             raise click.UsageError("Give TRACE or --file, not both.")
-        if file is not None:
-            answer = _verify_file(file)
-        else:
+        if file is None:
             with open_existing(settings) as career:
                 answer = career.audit.verify(trace)
-        code = int(not answer["valid"] or not answer["traces"])
-        return Report(answer, lambda: _verification_text(answer), code)
+        else:
+            with file.open("rb") as lines:
+                try:
+                    answer = verify_all(read_lines(lines))
+                except InvalidInputError as error:
+                    raise InvalidInputError(f"{file}: {error}") from error
+        traces = answer["traces"]
+        texts = [f"{verdict['trace_id']}: {verdict['error'] or 'valid'}" for verdict in traces]
+        valid = "all valid" if answer["valid"] else "NOT VALID"
+        texts.append(f"{len(traces)} traces, {valid}" if traces else "There are no events.")
+        return Report(answer, lambda: "\n".join(texts), int(not (answer["valid"] and traces)))
 
     return group
-
-
-def _verify_file(file: Path) -> Verification:
-    with file.open("rb") as lines:
-        try:
-            return verify_all(read_lines(lines))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{file}: {error}") from error
-
-
-def _verification_text(answer: Verification) -> str:
-    traces = answer["traces"]
-    if not traces:
-        return "There are no events."
-    lines = [f"{trace['trace_id']}: {trace['error'] or 'valid'}" for trace in traces]
-    summary = f"{len(traces)} traces, {'all valid' if answer['valid'] else 'NOT VALID'}"
-    return "\n".join([*lines, summary])

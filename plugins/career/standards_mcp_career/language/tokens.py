@@ -36,10 +36,7 @@ UNITS: Final[Mapping[str, tuple[str, int]]] = {
 EMPTY: Final = WORDS["stop"] | WORDS["generic"]
 """Words that do not count as evidence."""
 DENIALS: Final = re.compile(
-    r"\b(?:interested in|interest in|would (?:like|love)|(?:plan|hope|want|wish|aim|try|tried)(?:s|"
-    r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
-    r"learning to|will have|everything but|anything but|apart from)\b",
-    re.IGNORECASE,
+    rf"\b(?:{'|'.join(_KINDS['denial'])})\b".replace("_", " "), re.IGNORECASE
 )
 """Phrases that mark a part of a claim as an intention or a loss."""
 
@@ -209,31 +206,12 @@ def _han_number(text: str) -> int:
 
 
 _MAX_STEMMED_LENGTH: Final = 40
-_PLURALS: Final = (
-    (re.compile(r"(?<=..)ies$"), "y"),
-    (re.compile(r"(?<=ss|ch|sh|.x)es$"), ""),
-    (re.compile(r"(?<=...)(?<![suio])s$"), ""),
-)
-_SUFFIXES: Final = (
-    (re.compile(r"(?<=...)if(?:ied|ying|ication|icate|icated|y)$"), "if"),
-    (re.compile(r"(?<=....)(?:ership|ship)$"), ""),
-    (re.compile(r"(?<=....)sis$"), "s"),
-    (re.compile(r"(?<=....)at(?:e|ed|ing|ion|or|ive)$"), ""),
-    (re.compile(r"(?<=....)ical$"), "ic"),
-    (re.compile(r"(?<=...)([ai])bility$"), r"\1ble"),
-    (re.compile(r"(?<=.....)(?:ment|ist|ance|ant)$"), ""),
-    (re.compile(r"(?<=..)ied$"), "y"),
-    (re.compile(r"(?<=....)(?:er|or|ion)$"), ""),
-    (re.compile(r"(?<=...)(?<!e)ed$"), ""),
-    (re.compile(r"(?<=...)ing$"), ""),
-)
 _SHORT_STEM: Final = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]")
-_ENDS: Final = (
-    (re.compile(r"([^aeiou])\1$"), r"\1"),
-    (re.compile(r"(?<=....)e$"), ""),
-    (re.compile(r"(?<=....)[iy]$"), ""),
-    (re.compile(r"iz$"), "is"),
-)
+_RULES: Final = {
+    kind: [(re.compile(pattern), end) for pattern, end in _KINDS[kind].items()]
+    for kind in ("plural", "suffix", "ending")
+}
+"""For each pattern of endings of words, the text in its place."""
 
 
 def stem(word: str) -> str:
@@ -249,19 +227,18 @@ def _stem(word: str) -> str:
         return word.removesuffix("s")
     if len(word) < 4 or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
         return word
-    singular = _apply_first(word, _PLURALS)
+    singular = _apply_first(word, "plural")
     if singular in WORDS["whole"]:
         return singular
-    bare = _apply_first(singular, _SUFFIXES)
+    bare = _apply_first(singular, "suffix")
     if bare != singular and _SHORT_STEM.fullmatch(bare):
         bare += "e"  # "caring" becomes "care", not "car"
-    for pattern, end in _ENDS:
+    for pattern, end in _RULES["ending"]:
         bare = pattern.sub(end, bare)
     return bare
 
 
-def _apply_first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
-    """Return a word after the first rule that changes it."""
-    return next(
-        (singular for pattern, end in rules if (singular := pattern.sub(end, word)) != word), word
-    )
+def _apply_first(word: str, kind: str) -> str:
+    """Return a word after the first rule of a kind that changes it."""
+    changed = (pattern.sub(end, word) for pattern, end in _RULES[kind])
+    return next((form for form in changed if form != word), word)

@@ -14,15 +14,16 @@ import pytest
 from standards_mcp import ApiError
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
-from standards_mcp_career.indexing import Indexing, all_runs, entries_of, get_run
+from standards_mcp_career.indexing import Indexing
 from standards_mcp_career.primitives import hash64
 from standards_mcp_career.records import (
     Atom,
+    Entry,
     Opportunity,
     Requirement,
-    upsert_atoms,
-    upsert_opportunities,
+    Run,
 )
+from standards_mcp_career.tables import find, scan, upsert
 from standards_mcp_career.vectors import (
     STUB_EMBEDDER,
     Embedder,
@@ -45,9 +46,9 @@ def indexing(audit: AuditLog, vectors: MemoryVectors, spec: str = "stub") -> Ind
     return Indexing(audit, embedder_of(spec), vectors)
 
 
-def upsert(store: Store, *records: Atom) -> None:
+def add(store: Store, *records: Atom) -> None:
     with store.writing() as connection:
-        upsert_atoms(connection, records)
+        upsert(connection, records)
 
 
 def test_the_stub_makes_the_vector_that_other_programs_make():
@@ -62,21 +63,21 @@ def test_the_stub_makes_the_vector_that_other_programs_make():
 
 def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, audit: AuditLog):
     vectors = MemoryVectors()
-    upsert(store, OPS)
+    add(store, OPS)
     with store.writing() as connection:
-        upsert_opportunities(connection, [POSITION])
+        upsert(connection, [POSITION])
     index = indexing(audit, vectors)
     first = index.build("all", "mine")
     assert first["counts"] == {"indexed": 2, "skipped": 0, "stale": 0}
     assert first["run_id"] == "run-0"
     with store.reading() as connection:
-        (entry, _) = entries_of(connection, "run-0")
-        run = get_run(connection, "run-0")
+        (entry, _) = scan(connection, Entry, "run-0")
+        run = find(connection, Run, "run-0")
     assert (entry.artifact_id, entry.source_hash) == ("a-ops", "88ebfec3f0059ca0")
     assert run is not None
-    assert (run["status"], run["summary"]) == ("completed", first["counts"])
+    assert (run.status, run.summary) == ("completed", first["counts"])
     assert index.build()["counts"] == {"indexed": 0, "skipped": 2, "stale": 0}
-    upsert(store, Atom("a-ops", claim="Ran trains"))
+    add(store, Atom("a-ops", claim="Ran trains"))
     assert index.build("atoms")["counts"] == {"indexed": 1, "skipped": 0, "stale": 1}
     assert index.build("opps")["counts"] == {"indexed": 0, "skipped": 1, "stale": 0}
     told = [each["event_type"] for each in audit.page("mine")["events"]]
@@ -98,7 +99,7 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
 
 
 def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
-    upsert(store, OPS)
+    add(store, OPS)
     indexing(audit, MemoryVectors()).build()
     again = indexing(audit, MemoryVectors()).build()
     assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
@@ -107,14 +108,14 @@ def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
 
 def test_a_vector_of_another_text_is_made_again(store: Store, audit: AuditLog):
     vectors, beside = MemoryVectors(), MemoryVectors()
-    upsert(store, OPS)
+    add(store, OPS)
     indexing(audit, vectors).build()
-    upsert(store, Atom("a-ops", claim="Ran trains"))
+    add(store, Atom("a-ops", claim="Ran trains"))
     indexing(audit, beside).build()  # another process, with vectors of its own
     again = indexing(audit, vectors).build()
     assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
     (now,) = STUB_EMBEDDER.embed(["Ran trains"])
-    assert vectors.table("atom").cosines(np.array([now])).tolist() == [[1]]
+    assert vectors.table("atom", 128).cosines(np.array([now])).tolist() == [[1]]
 
 
 def test_builds_at_one_time_leave_the_vectors_of_what_is_stored(store: Store, audit: AuditLog):
@@ -127,12 +128,12 @@ def test_builds_at_one_time_leave_the_vectors_of_what_is_stored(store: Store, au
 
     changed = threading.Event()
     vectors = MemoryVectors()
-    upsert(store, OPS)
+    add(store, OPS)
     index = Indexing(audit, Embedder(STUB_EMBEDDER.source, embed), vectors)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(index.build)
         changed.wait(10)
-        upsert(store, Atom("a-ops", claim="Ran trains"))
+        add(store, Atom("a-ops", claim="Ran trains"))
         index.build()
         first.result()
     assert vectors.hashes() == {("atom", "a-ops"): hash64(" Ran trains")}
@@ -143,7 +144,7 @@ def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, au
     vectors.put(
         {("atom", "gone"): StoredVector("", row), ("resume", "kept"): StoredVector("", row)}
     )
-    upsert(store, OPS)
+    add(store, OPS)
     indexing(audit, vectors).build("atoms")
     assert set(vectors.hashes()) == {("atom", "a-ops"), ("resume", "kept")}
 
@@ -152,13 +153,13 @@ def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audi
     def embed(_: object) -> Vectors:
         raise ApiError("no encoder")
 
-    upsert(store, OPS)
+    add(store, OPS)
     vectors = MemoryVectors()
     with pytest.raises(ApiError, match="no encoder"):
         Indexing(audit, Embedder(STUB_EMBEDDER.source, embed), vectors).build("all", "t")
     with store.reading() as connection:
-        (run,) = all_runs(connection)
-    assert run["status"] == "failed"
+        (run,) = scan(connection, Run)
+    assert run.status == "failed"
     assert [each["event_type"] for each in audit.page("t")["events"]] == ["IndexBuildStarted"]
     assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
 
@@ -171,16 +172,16 @@ def test_a_build_counts_when_tidying_up_fails(
             raise ApiError("another process writes")
 
     logging.getLogger("standards_mcp").propagate = True
-    upsert(store, OPS)
+    add(store, OPS)
     vectors = Untidy()
     assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
     assert "cleanup after a build of the index: another process writes" in caplog.text
     with store.reading() as connection:
-        assert [run["status"] for run in all_runs(connection)] == ["completed"]
+        assert [run.status for run in scan(connection, Run)] == ["completed"]
 
 
 def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):
-    upsert(store, OPS)
+    add(store, OPS)
     vectors = MemoryVectors()
     counts = indexing(audit, vectors, "none").build()["counts"]
     assert counts == {"indexed": 0, "skipped": 0, "stale": 0}
@@ -188,12 +189,12 @@ def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog)
 
 
 def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
-    upsert(store, OPS)
+    add(store, OPS)
     vectors = MemoryVectors()
     indexing(audit, vectors).build()
     minilm = indexing(audit, vectors, "minilm").build()
     assert minilm["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
-    assert vectors.table("atom").parts.keys() == {384}
+    assert vectors.table("atom", 384).rows.any()
 
 
 def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
@@ -203,7 +204,7 @@ def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
         {("atom", key): StoredVector("", np.array(row, np.float32)) for key, row in rows.items()}
     )
     vectors.put({("resume", "r"): StoredVector("", np.array([1, 0], np.float32))})
-    table = vectors.table("atom")
+    table = vectors.table("atom", 2)
     near = table.cosines(np.array([[3, 0], [0, 0]], np.float32))
     assert dict(zip(table.ids, near[0], strict=True)) == {
         "a": 1,
@@ -215,7 +216,7 @@ def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
     }
     assert not near[1].any()
     vectors.remove([("atom", "a")])
-    assert "a" not in vectors.table("atom").ids
+    assert "a" not in vectors.table("atom", 2).ids
 
 
 def test_the_hash_of_bytes_is_that_of_their_text():

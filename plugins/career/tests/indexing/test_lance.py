@@ -19,8 +19,9 @@ from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
 from standards_mcp_career.lance_vectors import LanceVectors
 from standards_mcp_career.primitives import hash64
-from standards_mcp_career.records import Atom, upsert_atoms
+from standards_mcp_career.records import Atom
 from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.tables import upsert
 from standards_mcp_career.vectors import STUB_EMBEDDER, Key, MemoryVectors, Source, StoredVector
 
 OTHER = Source("catalog", "minilm", "none")
@@ -46,15 +47,15 @@ def test_vectors_are_there_for_another_process(vectors: LanceVectors, folder: Pa
     vectors.put({})
     other = LanceVectors(folder, STUB_EMBEDDER.source)
     assert other.hashes().keys() == {("atom", "a"), ("atom", "zero"), ("resume", "r")}
-    assert other.table("atom").parts[2][1].tolist() == [[0.6, 0.8], [0.0, 0.0]]
+    assert other.table("atom", 2).rows.tolist() == [[0.6, 0.8], [0.0, 0.0]]
 
 
 def test_a_change_by_another_is_seen(vectors: LanceVectors, folder: Path):
     other = LanceVectors(folder, STUB_EMBEDDER.source)
     vectors.put({("atom", "a"): row(1, 0)})
-    assert list(other.table("atom").ids) == ["a"]
+    assert list(other.table("atom", 2).ids) == ["a"]
     vectors.put({("atom", "a"): row(0, 1), ("atom", "b"): row(1, 0)})
-    assert other.table("atom").cosines(np.array([[0, 1]], np.float32)).tolist() == [[1, 0]]
+    assert other.table("atom", 2).cosines(np.array([[0, 1]], np.float32)).tolist() == [[1, 0]]
     other.remove([("atom", "a"), ("atom", "never there")])
     other.clean_up()
     assert set(vectors.hashes()) == {("atom", "b")}
@@ -82,7 +83,7 @@ def test_a_deleted_folder_is_built_again(
         return counts["indexed"], counts["skipped"]
 
     with store.writing() as connection:
-        upsert_atoms(connection, [Atom("a-ops", claim="Ran trains")])
+        upsert(connection, [Atom("a-ops", claim="Ran trains")])
     assert [build(), build()] == [(1, 0), (0, 1)]
     shutil.rmtree(folder)
     assert not vectors.hashes()
@@ -146,7 +147,7 @@ def test_any_id_is_kept_and_removed(folder: Path, known: dict[Key, int]):
     for kept in (vectors, memory):
         kept.put({key: row(1, number) for key, number in known.items()})
     for kind in ("atom", "resume"):
-        assert vectors.table(kind).ids == memory.table(kind).ids
+        assert vectors.table(kind, 2).ids == memory.table(kind, 2).ids
     vectors.remove(list(known))
     assert not vectors.hashes()
 

@@ -82,9 +82,9 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
         client.hset(KEY, mapping=held)
         for event in ("Prepare", "Close"):
             outcome = coordinator.apply("i", event, "k")
-            assert outcome.name == "backend_error"
-            assert f"a damaged {what} of interaction i" in outcome.message
-            assert f"delete the key {KEY}" in outcome.message
+            assert outcome.outcome == "backend_error"
+            assert f"a damaged {what} of interaction i" in outcome.error_message
+            assert f"delete the key {KEY}" in outcome.error_message
         assert client.hgetall(KEY) == {name.encode(): text.encode() for name, text in held.items()}
     with store.reading() as connection:
         assert position_of(connection, "i") == Position(0, 0)
@@ -112,8 +112,8 @@ def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the
         coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://127.0.0.1:{port}"))
         outcome = coordinator.apply("i", "Prepare", "k")
         coordinator.close()
-    assert outcome.name == "backend_error"
-    assert "not another program" in outcome.message
+    assert outcome.outcome == "backend_error"
+    assert "not another program" in outcome.error_message
     with store.reading() as connection:
         assert position_of(connection, "i") == Position(0, 0)
 
@@ -125,9 +125,9 @@ def test_a_key_that_holds_something_else_is_told_with_the_next_step(
     with Redis.from_url(redis_address) as client:
         client.set(KEY, "text")
         outcome = coordinator.apply("i", "Prepare", "k")
-        assert (outcome.name, "WRONGTYPE" in outcome.message) == ("backend_error", True)
+        assert (outcome.outcome, "WRONGTYPE" in outcome.error_message) == ("backend_error", True)
         client.delete(KEY)
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
 
 
 @pytest.mark.usefixtures("interaction")
@@ -145,10 +145,10 @@ def test_a_key_that_holds_something_else_is_told_with_the_next_step(
 )
 def test_a_damaged_database_is_told_with_the_next_step(store: Store, statement: str, what: str):
     coordinator = Coordinator(store)
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
     with store.writing() as connection:
         connection.execute(statement)
     outcome = coordinator.apply("i", "Prepare", "k")
-    assert outcome.name == "backend_error"
-    assert f"a damaged {what} of interaction i" in outcome.message
-    assert "backup" in outcome.message
+    assert outcome.outcome == "backend_error"
+    assert f"a damaged {what} of interaction i" in outcome.error_message
+    assert "backup" in outcome.error_message

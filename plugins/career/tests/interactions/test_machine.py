@@ -120,21 +120,21 @@ def test_any_text_may_be_an_id_or_a_key(
 ):
     store, coordinator = made
     add_interaction(store, text)
-    assert coordinator.apply(text, "Prepare", text).name == "applied"
-    assert coordinator.apply(text, "Prepare", text).name == "already_applied"
-    assert coordinator.apply(text, "Send", text).name == "conflict"
+    assert coordinator.apply(text, "Prepare", text).outcome == "applied"
+    assert coordinator.apply(text, "Prepare", text).outcome == "already_applied"
+    assert coordinator.apply(text, "Send", text).outcome == "conflict"
 
 
 def test_keys_are_pairs_and_not_joined_texts(made: Made, add_interaction: Callable[..., None]):
     store, coordinator = made
     for interaction_id in ("x", "x:y"):
         add_interaction(store, interaction_id)
-    assert coordinator.apply("x", "Prepare", "y:z").name == "applied"
-    assert coordinator.apply("x:y", "Close", "z").name == "applied"
+    assert coordinator.apply("x", "Prepare", "y:z").outcome == "applied"
+    assert coordinator.apply("x:y", "Close", "z").outcome == "applied"
 
 
 def test_a_key_that_was_not_applied_stays_free(made: Made, add_interaction: Callable[..., None]):
     store, coordinator = made
     add_interaction(store, "i")
-    assert coordinator.apply("i", "Send", "k").name == "invalid_transition"
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Send", "k").outcome == "invalid_transition"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"

@@ -16,10 +16,11 @@ from redis import Redis
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, apply_event, position_of
-from standards_mcp_career.records import all_interactions
+from standards_mcp_career.records import Interaction
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
 from standards_mcp_career.settings import RedisAddress
+from standards_mcp_career.tables import scan
 
 THREADS = 20
 RACER = """
@@ -35,7 +36,7 @@ store = open_store(Path(db))
 made = RedisCoordinator(store, RedisAddress.parse(address)) if address else Coordinator(store)
 print("ready", flush=True)
 sys.stdin.readline()
-outcomes = [made.apply(f"i-{n}", "Prepare", name).name for n in range(20)]
+outcomes = [made.apply(f"i-{n}", "Prepare", name).outcome for n in range(20)]
 made.close()
 store.close()
 print(json.dumps(outcomes))
@@ -100,42 +101,44 @@ def test_four_processes_apply_each_event_once(
     for outcomes in zip(*map(json.loads, printed), strict=True):
         assert Counter(outcomes) == {"applied": 1, "invalid_transition": 3}
     with store.reading() as connection:
-        positions = {(each.state, each.transition_index) for each in all_interactions(connection)}
+        positions = {
+            (each.state, each.transition_index) for each in list(scan(connection, Interaction))
+        }
     assert positions == {(1, 1)}
     store.close()
 
 
 @pytest.mark.usefixtures("interaction")
 def test_a_redis_that_is_killed_keeps_its_receipts(coordinator: Coordinator, redis_server: object):
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
     redis_server.kill()
     try:
         lost = coordinator.apply("i", "Send", "l")
     finally:
         redis_server.start()
-    assert (lost.name, lost.before_state, lost.after_state, lost.index) == (
+    assert (lost.outcome, lost.before_state, lost.after_state, lost.transition_index) == (
         "backend_error",
         0,
         0,
         0,
     )
-    assert f"127.0.0.1:{redis_server.port}" in lost.message
-    assert "hush" not in lost.message
-    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
-    assert coordinator.apply("i", "Send", "l").name == "applied"
+    assert f"127.0.0.1:{redis_server.port}" in lost.error_message
+    assert "hush" not in lost.error_message
+    assert coordinator.apply("i", "Prepare", "k").outcome == "already_applied"
+    assert coordinator.apply("i", "Send", "l").outcome == "applied"
 
 
 @pytest.mark.usefixtures("interaction")
 def test_a_redis_that_has_forgotten_begins_where_the_database_is(
     coordinator: Coordinator, redis_address: str, store: Store
 ):
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
     with Redis.from_url(redis_address) as client:
         client.flushall()
         client.script_flush()
-    assert coordinator.apply("i", "Send", "l").name == "applied"
+    assert coordinator.apply("i", "Send", "l").outcome == "applied"
     with store.reading() as connection:
-        assert position_of(connection, "i").index == 2
+        assert position_of(connection, "i").transition_index == 2
 
 
 def test_the_largest_index_comes_back_from_redis_as_it_was(
@@ -144,17 +147,17 @@ def test_the_largest_index_comes_back_from_redis_as_it_was(
     add_interaction(store, "i", 2, 10**9)
     for name in ("applied", "already_applied"):
         outcome = coordinator.apply("i", "ReceiveReply", "k")
-        assert (outcome.name, outcome.index) == (name, 10**9 + 1)
+        assert (outcome.outcome, outcome.transition_index) == (name, 10**9 + 1)
 
 
 @pytest.mark.usefixtures("interaction")
 def test_the_database_follows_also_when_it_was_missed_before(
     coordinator: Coordinator, store: Store
 ):
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
     with store.writing() as connection:
         connection.execute("UPDATE interactions SET state = 0, transition_index = 0")
-    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "already_applied"
     with store.reading() as connection:
         assert position_of(connection, "i").state == 1
 
@@ -171,23 +174,23 @@ def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
             "CREATE TRIGGER full BEFORE UPDATE ON interactions "
             "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
         )
-    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "applied"
     assert "interaction i is behind Redis" in caplog.text
     with store.writing() as connection:
         connection.execute("DROP TRIGGER full")
-    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "already_applied"
     with store.reading() as connection:
         assert position_of(connection, "i").state == 1
     with store.writing() as connection:
         connection.execute("ALTER TABLE interactions RENAME TO gone")
-    assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "backend_error"
 
 
 @pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize("host", ["a..b", "x" * 70])
 def test_a_host_that_cannot_be_looked_up_is_an_outcome(store: Store, host: str):
     coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://{host}"))
-    assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
+    assert coordinator.apply("i", "Prepare", "k").outcome == "backend_error"
     coordinator.close()
 
 
@@ -204,8 +207,8 @@ def test_a_redis_that_refuses_is_told_without_secrets(
     }[form]
     coordinator = RedisCoordinator(store, RedisAddress.parse(address))
     outcome = coordinator.apply("i", "Prepare", "k")
-    assert outcome.name == "backend_error"
-    assert "wrongsecret" not in outcome.message
+    assert outcome.outcome == "backend_error"
+    assert "wrongsecret" not in outcome.error_message
     coordinator.close()
 
 
@@ -214,5 +217,5 @@ def test_a_database_that_fails_is_an_outcome_too(store: Store):
     with store.writing() as connection:
         connection.execute("DROP TABLE interaction_receipts")
     outcome = Coordinator(store).apply("i", "Prepare", "k")
-    assert outcome.name == "backend_error"
-    assert "plugins.career.db" in outcome.message
+    assert outcome.outcome == "backend_error"
+    assert "plugins.career.db" in outcome.error_message

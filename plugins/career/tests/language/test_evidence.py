@@ -255,6 +255,11 @@ def test_usual_spellings_of_enough_are_read(requirement: str, claim: str):
     assert met(requirement, claim)
 
 
+def test_a_unit_before_an_implied_number_ends_the_reading():
+    assert met("Half a minute decade of sales", "Sales for eleven years") == []
+    assert met("Budget of EUR 5 million", "A budget of EUR 6 million")
+
+
 def test_a_requirement_asks_for_the_time_of_the_person_it_looks_for():
     assert met("Looking for a nurse with 5 years of experience", "Cook for 6 years, nurse") == []
 

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.atom_words import MeaningfulWordIndex, WordIndex, words_of
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
@@ -26,10 +25,9 @@ from standards_mcp_career.records import (
     Opportunity,
     Requirement,
     split_tags,
-    upsert_atoms,
-    upsert_opportunities,
 )
-from standards_mcp_career.scoring import Matcher, Options
+from standards_mcp_career.scoring import Matcher, Options, WordIndex, words_of
+from standards_mcp_career.tables import upsert
 from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors, StoredVector
 
 LEXICAL = Options("lexical", 25, 25)
@@ -67,8 +65,8 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryVectors:
 @pytest.fixture
 def matching(store: Store, audit: AuditLog, vectors: MemoryVectors) -> Matching:
     with store.writing() as connection:
-        upsert_atoms(connection, [OPS, DATA, DRAFT])
-        upsert_opportunities(connection, [POSITION])
+        upsert(connection, [OPS, DATA, DRAFT])
+        upsert(connection, [POSITION])
     Indexing(audit, STUB_EMBEDDER, vectors).build("atoms")
     return Matching(audit, STUB_EMBEDDER, vectors, "original")
 
@@ -165,7 +163,7 @@ def test_changed_atoms_count_at_the_next_call(matching: Matching, store: Store):
     assert before["match_report"]["missing_requirements"]
     with store.writing() as connection:
         proved = Atom("a-draft", claim=DRAFT.claim, verified=True)
-        upsert_atoms(connection, [proved])
+        upsert(connection, [proved])
     after = matching.match_opportunity(options=LEXICAL, opportunity_id="o-1")
     assert after["match_report"]["missing_requirements"] == []
 
@@ -211,7 +209,8 @@ def test_meaning_tags_and_what_is_required_count_in_the_third_strategy(matching:
 @pytest.mark.parametrize("strategy", ["lexical", "hybrid", "semantic"])
 def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: Any):
     known = [Atom(f"a-{n:04}", claim=f"Kafka word{n % 97}", verified=True) for n in range(2000)]
-    words, vectors, options = MeaningfulWordIndex(known), MemoryVectors(), Options(strategy, 25, 25)
+    words, vectors = WordIndex(known, "meaningful"), MemoryVectors()
+    options = Options(strategy, 25, 25)
     rows = STUB_EMBEDDER.embed([atom.claim for atom in known])
     vectors.put(
         {
@@ -241,7 +240,7 @@ def test_reports_with_meaningful_words_need_three_quarters_of_a_requirement(
     claims = ["Taught in schools", "Wrote C++ and C# for six years", "Five years of Java, some Go"]
     known = [Atom(f"a-{n}", claim=claim, verified=True) for n, claim in enumerate(claims)]
     with store.writing() as connection:
-        upsert_atoms(connection, known)
+        upsert(connection, known)
     texts = ("PhD in education", "C++", "Five years of C#", "Five years of Go", "Java in schools")
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
     matching = Matching(audit, None, MemoryVectors(), "meaningful")
@@ -267,7 +266,7 @@ def test_reports_with_meaningful_words_need_three_quarters_of_a_requirement(
 
 def test_a_number_of_years_alone_is_matched_and_rejected_as_thin(store: Store, audit: AuditLog):
     with store.writing() as connection:
-        upsert_atoms(connection, [Atom("a", claim="Six years in a choir", verified=True)])
+        upsert(connection, [Atom("a", claim="Six years in a choir", verified=True)])
     matching = Matching(audit, None, MemoryVectors(), "meaningful")
     for is_required, status in ((True, "rejected"), (False, "needs_review")):
         asked = (Requirement("Five years of experience", required=is_required),)
@@ -297,7 +296,7 @@ ATOMS = st.lists(
 @given(ATOMS, st.lists(TEXTS.map(lambda text: f"{text} !"), max_size=4))
 def test_an_inverted_index_gives_what_a_plain_loop_gives(known: list[Atom], texts: Sequence[str]):
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
-    words = WordIndex(known)
+    words = WordIndex(known, "original")
     matcher = Matcher(words, words.mask(), LEXICAL, MemoryVectors(), None)
     found = matcher.report(position)["requirement_matches"]
     verified = sorted((each for each in known if each.verified), key=lambda each: each.atom_id)

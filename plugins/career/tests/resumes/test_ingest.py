@@ -16,9 +16,11 @@ from standards_mcp_career.answers import IngestAnswer
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.primitives import hash64
-from standards_mcp_career.resumes import ResumeMeta, all_resumes, get_resume, ingest_resume
+from standards_mcp_career.records import Resume
+from standards_mcp_career.resumes import ingest_resume
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.tables import find, scan
 
 Ingest = Callable[..., IngestAnswer]
 EXAMPLE = b"##Skills \r\n\r\n\r\n\r\n- Kafka"
@@ -41,10 +43,13 @@ def test_a_resume_is_stored_with_its_hashes_and_its_origin(
         "trace_id": "trace-0",
     }
     with store.reading() as connection:
-        found = get_resume(connection, "resume--2")
+        found = find(connection, Resume, "resume--2")
     assert found is not None
-    assert (found.markdown, found.resume_hash) == (NORMAL, resume_hash)
-    assert found.meta == ResumeMeta(
+    assert found == Resume(
+        "resume--2",
+        NORMAL,
+        resume_hash,
+        "2026-01-01T00:00:00Z",
         str(file),
         hashlib.sha256(EXAMPLE).hexdigest(),
         "md-pass-through-v1",
@@ -86,7 +91,7 @@ def test_a_resume_is_only_looked_at_if_it_is_not_to_be_kept(
     answer = ingest(str(root / "a.md"), persist=False)
     assert answer["stored"] is False
     with store.reading() as connection:
-        assert all_resumes(connection) == []
+        assert list(scan(connection, Resume)) == []
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.TEXT"])
@@ -94,10 +99,9 @@ def test_plain_text_gets_a_heading(ingest: Ingest, store: Store, root: Path, nam
     (root / name).write_text("Kafka\nGo\n")
     ingest(str(root / name))
     with store.reading() as connection:
-        (found,) = all_resumes(connection)
+        (found,) = scan(connection, Resume)
     assert found.markdown == "# Resume\n\nKafka\nGo\n"
-    assert found.meta is not None
-    assert found.meta.extraction_method == "txt-wrap-v1"
+    assert found.extraction_method == "txt-wrap-v1"
 
 
 def test_threads_that_bring_one_content_store_it_once(ingest: Ingest, root: Path):

@@ -18,16 +18,16 @@ import pytest
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
-from standards_mcp_career.indexing import Indexing, all_runs, entries_of
+from standards_mcp_career.indexing import Indexing
 from standards_mcp_career.primitives import sha256
 from standards_mcp_career.records import (
     Atom,
-    all_atoms,
-    all_interactions,
-    all_opportunities,
-    upsert_atoms,
+    Entry,
+    Interaction,
+    Opportunity,
+    Resume,
+    Run,
 )
-from standards_mcp_career.resumes import all_resumes
 from standards_mcp_career.schema import (
     LATEST,
     VERSIONS,
@@ -35,9 +35,10 @@ from standards_mcp_career.schema import (
     open_store,
     version_of,
 )
+from standards_mcp_career.tables import scan, upsert
 from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors
 
-Run = Callable[..., Any]
+RunCommand = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
 ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
@@ -147,17 +148,16 @@ def test_a_database_of_the_original_keeps_all_that_it_has(original: Path):
     store = open_store(original)
     assert versions(store) == list(VERSIONS)
     with store.reading() as connection:
-        assert [atom.atom_id for atom in all_atoms(connection)] == ["a-'1'", "a-2"]
-        (opportunity,) = all_opportunities(connection)
+        assert [atom.atom_id for atom in scan(connection, Atom)] == ["a-'1'", "a-2"]
+        (opportunity,) = scan(connection, Opportunity)
         assert [each.text for each in opportunity.requirements] == ["Kafka", "Terraform"]
-        (interaction,) = all_interactions(connection)
+        (interaction,) = scan(connection, Interaction)
         assert (interaction.state, interaction.transition_index) == (2, 0)
-        (resume,) = all_resumes(connection)
-        assert resume.meta is not None
+        (resume,) = scan(connection, Resume)
         assert resume.resume_hash == f"sha256:{sha256(resume.markdown)}"
-        (run,) = all_runs(connection)
-        (entry,) = entries_of(connection, run["run_id"])
-        assert (run["summary"], entry.stale) == ({"indexed": 1}, False)
+        (run,) = scan(connection, Run)
+        (entry,) = scan(connection, Entry, run.run_id)
+        assert (run.summary, entry.stale) == ({"indexed": 1}, False)
     audit = AuditLog(store)
     assert audit.verify() == {
         "valid": True,
@@ -172,7 +172,7 @@ def test_a_database_of_the_original_keeps_all_that_it_has(original: Path):
     # The original joined texts: a quote broke the JSON.
     assert events[2]["payload"] == {"text": '{"id":"a"b"}'}
     index = Indexing(audit, STUB_EMBEDDER, MemoryVectors())
-    assert run["run_id"] == "run-3"
+    assert run.run_id == "run-3"
     assert [index.build()["run_id"] for _ in range(2)] == ["run-4", "run-5"]
     store.close()
 
@@ -193,7 +193,7 @@ ODD = (
 
 @pytest.mark.usefixtures("installed")
 def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(
-    original: Path, run: Run
+    original: Path, run: RunCommand
 ):
     with closing(sqlite3.connect(original)) as connection, connection:
         for statement in ODD:
@@ -216,14 +216,7 @@ def test_tables_that_the_original_left_without_their_version_are_kept(original: 
     with closing(open_store(original)) as store:
         assert versions(store) == list(VERSIONS)
         with store.reading() as connection:
-            assert len(all_atoms(connection)) == 2
-
-
-def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: Path):
-    monkeypatch.setattr(sqlite3, "sqlite_version", "3.34.1")
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
-    with pytest.raises(ApiError, match=r"has SQLite 3\.34\.1; .* needs 3\.35 or later"):
-        open_store(db)
+            assert len(list(scan(connection, Atom))) == 2
 
 
 def test_columns_of_the_original_may_have_another_order(db: Path):
@@ -234,8 +227,8 @@ def test_columns_of_the_original_may_have_another_order(db: Path):
         )
     atom = Atom("a", "d", "t", "c", ("x",), verified=True, evidence_refs=("r",))
     with closing(open_store(db)) as store, store.writing() as connection:
-        upsert_atoms(connection, [atom])
-        assert all_atoms(connection) == [atom]
+        upsert(connection, [atom])
+        assert list(scan(connection, Atom)) == [atom]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from standards_mcp_career.answers import GivenReport
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.primitives import sha256
-from standards_mcp_career.records import Opportunity, Requirement, upsert_opportunities
+from standards_mcp_career.records import Opportunity, Requirement
+from standards_mcp_career.tables import upsert
 from standards_mcp_career.validation import Override, validate, validate_match_report
 
 GOOD = {
@@ -144,7 +145,7 @@ def test_what_is_required_is_read_from_the_stored_opportunity(store: Store, audi
     asked = (Requirement("PhD in education", required=False),)
     unknown = validate_match_report(audit, "meaningful", report(THIN))
     with store.writing() as connection:
-        upsert_opportunities(connection, [Opportunity("o", "c", "r", requirements=asked)])
+        upsert(connection, [Opportunity("o", "c", "r", requirements=asked)])
     stored = validate_match_report(audit, "meaningful", report(THIN))
     statuses = [each["validation_report"]["status"] for each in (unknown, stored)]
     assert statuses == ["rejected", "needs_review"]
