@@ -76,8 +76,12 @@ def _state_files(host: Host) -> list[str]:
 def store_commands(
     host: Host, launch: Launch, sources: Sources, commands: Mapping[str, tuple[str, str]]
 ) -> None:
-    """Store the plugins and helps of all commands; ignore a folder that cannot be written."""
-    _try_to_store(host, launch, sources, {COMMANDS: json.dumps(commands).encode()})
+    """Store the plugins and helps of all commands; ignore a folder that cannot be written.
+
+    Nothing is stored if a plugin has failed, whose commands are unknown.
+    """
+    if not _has_failures(host):
+        _try_to_store(host, launch, sources, {COMMANDS: json.dumps(commands).encode()})
 
 
 def store_tools(host: Host, launch: Launch, sources: Sources) -> None:
@@ -90,11 +94,15 @@ def tools_table(host: Host) -> dict[str, bytes]:
 
     A plugin that failed may serve more tools, or refuse calls, at the next start.
     """
-    if any(record.status is Status.FAILED for record in host.manager.records.values()):
+    if _has_failures(host):
         return {}
     names = [item.published for item in host.visible().visible_tools]
     table = {name: sorted(host.plugins_behind(name)) for name in names}
     return {TOOLS: json.dumps(table).encode()}
+
+
+def _has_failures(host: Host) -> bool:
+    return any(record.status is Status.FAILED for record in host.manager.records.values())
 
 
 def _try_to_store(

@@ -99,28 +99,30 @@ class _Commands(click.Group):
             raise as_click_error(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._helps(ctx))
+        return sorted(_saved_helps(ctx) or self._load_helps(ctx))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         if incomplete[:1] == "-":
             return super().shell_complete(ctx, incomplete)
+        texts = _saved_helps(ctx) or self._load_helps(ctx)
         return [
             CompletionItem(name, help=text)
-            for name, text in sorted(self._helps(ctx).items())
+            for name, text in sorted(texts.items())
             if name.startswith(incomplete)
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = self._helps(ctx)
+        texts = _saved_helps(ctx)
+        if texts is None:
+            _invocation(ctx).configure_logging(silent=True)
+            texts = self._load_helps(ctx)
         room = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):
             rows = [(name, _shortened(text, room)) for name, text in sorted(texts.items())]
             formatter.write_dl(rows)
 
-    def _helps(self, ctx: click.Context) -> dict[str, str]:
-        """Return the help of each command in one line; load all plugins if nothing is saved."""
-        if (saved := _process(ctx).launch.commands()) is not None:
-            return {name: text for name, (_, text) in saved.items()}
+    def _load_helps(self, ctx: click.Context) -> dict[str, str]:
+        """Load all plugins, and return the help of each command in one line."""
         own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
         try:
             contributed = _plugin_commands(ctx, own)
@@ -176,11 +178,22 @@ def _invocation(ctx: click.Context) -> Invocation:
     if not isinstance(ctx.obj, Invocation):
         process = _process(ctx)
         values = dict(process.launch.options)
-        config = Path(values["--config"]) if "--config" in values else None
+        config = ctx.params.get("config") or values.get("--config")
         pairs = tuple(value for name, value in process.launch.options if name == "--set")
-        ctx.obj = Invocation(config, pairs, values.get("--profile"), 0, *process)
-        ctx.obj.configure_logging(silent=True)
+        file = Path(config) if config else None
+        ctx.obj = Invocation(file, pairs, values.get("--profile"), 0, *process)
+        if ctx.resilient_parsing:
+            ctx.obj.configure_logging(silent=True)
     return ctx.obj
+
+
+def _saved_helps(ctx: click.Context) -> dict[str, str] | None:
+    """Return the help of each command in one line, or None without a valid snapshot."""
+    # A shell completes words that are not arguments of this process.
+    if ctx.resilient_parsing and ctx.params.get("config"):
+        return None
+    saved = _process(ctx).launch.commands()
+    return None if saved is None else {name: text for name, (_, text) in saved.items()}
 
 
 def _owner_of(name: str, ctx: click.Context) -> str | None:
