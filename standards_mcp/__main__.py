@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from .start.launch import Launch
 
@@ -12,13 +13,15 @@ def main() -> None:
     # Nearly all that a start allocates stays; looking for garbage in it is a thirtieth of its time.
     gc.disable()
     # To look for its plugins, pydantic reads the metadata of all distributions, and one of them
-    # that is broken would end the start. Who wants them sets the variable to an empty text.
+    # that is broken would end the start. Users who want them set the variable to an empty text.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         launch = Launch(sys.argv[1:])
         if sys.argv[1:] == ["--version"] and launch.version and sys.stdout:
-            sys.stdout.write(f"standards-mcp, version {launch.version}\n")
-            return
+            with suppress(OSError):  # click reports it
+                sys.stdout.write(f"standards-mcp, version {launch.version}\n")
+                sys.stdout.flush()
+                return
         launch.answer_client()
         from .cli import main as run  # noqa: PLC0415  - the client is answered first
 

@@ -11,6 +11,8 @@ from .config.layers import DOT_ENV, plugin_variables
 from .config.loading import Sources
 from .host import Host
 from .loading.records import PluginKind, Status
+from .loading.services import used_services
+from .plugin import MissingServiceError
 from .start.fingerprint import fingerprint
 from .start.launch import COMMANDS, TOOLS, Launch
 from .start.snapshot import Snapshot, SnapshotError
@@ -22,14 +24,15 @@ def store_results(
     """Store results for the next start, unless their inputs have changed since this start.
 
     Args:
-        note: Why this start was not answered from a snapshot; None keeps the earlier note.
+        note: Why this start was not answered from a snapshot; None keeps the earlier note and the
+            other results.
 
     Raises:
         OSError: The folder of the snapshots cannot be written.
     """
     salt = launch.store.make_salt()
     configuration = _configuration_files(host, sources)
-    if launch.packages is None or not launch.are_unchanged(configuration):
+    if launch.packages is None or not launch.files_unchanged(configuration):
         return
     variables = {
         name
@@ -44,6 +47,8 @@ def store_results(
     with suppress(SnapshotError):
         earlier = launch.store.read(name)
     kept = earlier.results if earlier and earlier.fingerprint == current else {}
+    if note is not None:  # from a server, which knows all but the commands
+        kept = {key: result for key, result in kept.items() if key == COMMANDS}
     snapshot = Snapshot(
         fingerprint=current,
         variables=variables,
@@ -51,8 +56,7 @@ def store_results(
         results={**kept, **results},
         note=note if note is not None else earlier.note if earlier else "",
     )
-    if earlier is None or snapshot.encode() != earlier.encode():
-        launch.store.write(name, snapshot)
+    launch.store.write(name, snapshot)
 
 
 def _configuration_files(host: Host, sources: Sources) -> list[str]:
@@ -96,8 +100,17 @@ def tools_table(host: Host) -> dict[str, bytes]:
     """
     if _has_failures(host):
         return {}
-    names = [item.published for item in host.visible().visible_tools]
-    table = {name: sorted(host.plugins_behind(name)) for name in names}
+    settings, services = host.settings, host.manager.services
+    if settings.strict:  # any plugin may refuse to start
+        return {}
+    required = {name for name in host.manager.records if settings.section(name).required}
+    table: dict[str, list[str]] = {}
+    for name in (item.published for item in host.visible().visible_tools):
+        plugins = {*host.plugins_behind(name), *required}
+        used = [kind for plugin in plugins for kind in used_services(host.manager.records[plugin])]
+        with suppress(MissingServiceError):  # with fewer plugins, another provider may be chosen
+            services.check(used)
+            table[name] = sorted(plugins)
     return {TOOLS: json.dumps(table).encode()}
 
 

@@ -23,7 +23,7 @@ class Lines(Protocol):
     """A source of lines, which a thread of its own reads."""
 
     limit: int
-    """A line of more bytes is cut somewhere after the limit; its length tells."""
+    """A line of more bytes is cut somewhere after the limit; its length is then greater."""
 
     def start(self, consume: Consumer) -> None:
         """Pass all lines to *consume*, in a thread of the source."""

@@ -169,8 +169,11 @@ class LineReader:
             return not self._is_closed
 
         # A source may have lines from before, and may wait for a client that does not read.
-        await anyio.to_thread.run_sync(self._lines.start, put, abandon_on_cancel=True)
+        limiter = anyio.CapacityLimiter(1)  # plugins may occupy the pooled threads
         try:
+            await anyio.to_thread.run_sync(
+                self._lines.start, put, abandon_on_cancel=True, limiter=limiter
+            )
             while lines := await chunks.get():
                 self._room.release()
                 for line in lines:

@@ -254,7 +254,7 @@ def _plugin_commands(
     invocation = _invocation(ctx)
     host = invocation.loaded_host
     commands = host.manager.commands(own_names())
-    if own is not None:
+    if own is not None and not ctx.resilient_parsing:
         from standards_mcp.snapshots import store_commands
 
         owners = {record.command: name for name, record in host.manager.records.items()}

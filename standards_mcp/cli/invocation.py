@@ -224,9 +224,11 @@ class Invocation:
         A snapshot of an earlier start has their names; without it, all plugins are loaded.
         """
         plugins = None if "loaded_host" in vars(self) else self.launch.plugins_behind(tool)
-        if plugins is not None and self.host.manager.records.keys() >= set(plugins):
+        records = self.host.manager.records
+        if plugins is not None and records.keys() >= set(plugins):
             self.host.load(only=plugins)
-            return self.host
+            if self.host.visible().find(tool) and all(records[name].plugin for name in plugins):
+                return self.host
         host = self.loaded_host
         if plugins is None:
             from standards_mcp.snapshots import store_tools

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from anyio import to_thread
+
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.layers import key_name
 from standards_mcp.errors import PluginError
@@ -170,8 +172,8 @@ class Services:
                 _, service = self._choose(service_type)
                 if service.warm_up:
                     try:
-                        await service.warm_up(self.open(service_type))
-                    except Exception as exc:  # noqa: BLE001  - the first call meets it, too
+                        await service.warm_up(await to_thread.run_sync(self.open, service_type))
+                    except Exception as exc:  # noqa: BLE001  - the first call reports it
                         reason = describe_exception(exc)
                         fields = {"service": service.name, "reason": reason}
                         log.debug("a service cannot be warmed up", extra=fields)

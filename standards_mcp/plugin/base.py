@@ -33,7 +33,7 @@ class Service(Generic[T]):
         close: Releases the resources of the object, which may be used again afterwards.
         facts: Facts for operators that are known without a call of *health*.
         is_remote: True if *health* needs a network. The host then does not call it at the start.
-        warm_up: Does what would make the first use slow, such as opening files. A server over stdio
+        warm_up: Does the slow part of the first use, such as opening files. A server over stdio
             calls it in the background once its client has the list of tools.
     """
 

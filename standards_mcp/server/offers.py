@@ -28,13 +28,15 @@ from standards_mcp.snapshots import store_results, tools_table
 from standards_mcp.start.front import DISCOVER, INITIALIZE, LISTS, META, result_key
 from standards_mcp.start.launch import Launch
 
-from .server import HostServer
+from .server import IS_OWN_SESSION, HostServer
 
 log = logging.getLogger(__name__)
 
 _CLIENT: Final = {"name": "standards-mcp", "version": "0"}
 _QUIET_SECONDS: Final = 0.3
-"""Time after the first listing and after a change: the client's next request comes first."""
+"""Time after the first listing: the client's next request comes first."""
+_CHANGE_SECONDS: Final = 5.0
+"""Time after a change, so that a plugin that often changes its tools costs little."""
 
 
 class _Session:
@@ -69,27 +71,31 @@ class _Session:
 async def offered_results(server: HostServer) -> dict[str, bytes]:
     """Return the results of the handshakes and of all pages of the lists, in each version."""
     results: dict[str, bytes] = {}
-    for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS):
-        to_server, received = anyio.create_memory_object_stream[Received](1)
-        sent, from_server = anyio.create_memory_object_stream[SessionMessage](10)
-        async with anyio.create_task_group() as group, to_server, from_server:
+    token = IS_OWN_SESSION.set(True)
+    try:
+        for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS):
+            to_server, received = anyio.create_memory_object_stream[Received](1)
+            sent, from_server = anyio.create_memory_object_stream[SessionMessage](10)
+            async with anyio.create_task_group() as group, to_server, from_server:
 
-            async def serve(
-                received: MemoryObjectReceiveStream[Received] = received,
-                sent: MemoryObjectSendStream[SessionMessage] = sent,
-            ) -> None:
-                await serve_dual_era_loop(
-                    server,
-                    received,
-                    sent,
-                    lifespan_state=None,
-                    init_options=server.create_initialization_options(),
-                )
+                async def serve(
+                    received: MemoryObjectReceiveStream[Received] = received,
+                    sent: MemoryObjectSendStream[SessionMessage] = sent,
+                ) -> None:
+                    await serve_dual_era_loop(
+                        server,
+                        received,
+                        sent,
+                        lifespan_state=None,
+                        init_options=server.create_initialization_options(),
+                    )
 
-            group.start_soon(serve)
-            session = _Session(to_server, from_server)
-            results |= await _results_of_version(session, version)
-            group.cancel_scope.cancel()
+                group.start_soon(serve)
+                session = _Session(to_server, from_server)
+                results |= await _results_of_version(session, version)
+                group.cancel_scope.cancel()
+    finally:
+        IS_OWN_SESSION.reset(token)
     return results
 
 
@@ -122,24 +128,25 @@ async def _results_of_version(session: _Session, version: str) -> dict[str, byte
 async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources: Sources) -> None:
     """Store a snapshot of what the server offers, now and after each change."""
     settings = host.settings.server
-    # With traces, each request has a span of its own, but the requests here are nobody's.
-    if not settings.snapshot or settings.telemetry.traces:
+    if not settings.snapshot:
         launch.remove()
+    # With traces, each request has a span of its own, but these requests come from no client.
+    if not settings.snapshot or settings.telemetry.traces:
         return
     changed = asyncio.Event()
     host.manager.contributed.on_changed.append(changed.set)
+    pause = _QUIET_SECONDS
     try:
         await server.wait_first_listing()
         while True:
             await host.manager.wait_listed()
-            await asyncio.sleep(_QUIET_SECONDS)
+            await asyncio.sleep(pause)
+            pause = _CHANGE_SECONDS
             changed.clear()
             results = await offered_results(server) | tools_table(host)
             # A folder that cannot be written leaves all starts as they are without snapshots.
             with suppress(OSError):
-                await to_thread.run_sync(
-                    store_results, host, launch, sources, results, launch.why_not_answered
-                )
+                await to_thread.run_sync(store_results, host, launch, sources, results, launch.note)
             await changed.wait()
     finally:
         host.manager.contributed.on_changed.remove(changed.set)

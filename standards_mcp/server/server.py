@@ -12,6 +12,7 @@ import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Final, cast
 
@@ -45,6 +46,8 @@ from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)
 
+IS_OWN_SESSION: Final = ContextVar("IS_OWN_SESSION", default=False)
+"""True in a session with which the host asks its own server."""
 _FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
@@ -142,10 +145,11 @@ class HostServer(Server[None]):
 
     def report_stale(self, method: str) -> None:
         """Tell the client that an answer from the snapshot of the last start was not current."""
-        log.info("the answer of the last start was not current", extra={"method": method})
+        log.info("a stored answer was out of date", extra={"method": method})
         if kind := _KINDS_OF_LISTS.get(method):
-            self._stale.add(kind)
-            self._subscriptions.missed_events.append(_EVENTS[kind]())
+            if kind not in self._stale:
+                self._stale.add(kind)
+                self._subscriptions.missed_events.append(_EVENTS[kind]())
             self._announce_soon(self.notify_changed([kind]))
 
     def _announce_soon(self, announcement: Coroutine[Any, Any, None]) -> None:
@@ -168,7 +172,8 @@ class HostServer(Server[None]):
 
     async def notify_changed(self, kinds: Collection[Kind]) -> None:
         """Notify every listening client, in the way of its generation, that lists changed."""
-        self._announced_definitions = definitions_by_kind(self._host.visible())
+        current = definitions_by_kind(self._host.visible())
+        self._announced_definitions |= {kind: current[kind] for kind in kinds}
         self._without_headers.clear()
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
@@ -177,7 +182,8 @@ class HostServer(Server[None]):
 
     async def _track(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Note new sessions and the first listing; introduce the server in its answers."""
-        if ctx.method == "notifications/initialized":
+        is_client = not IS_OWN_SESSION.get()
+        if ctx.method == "notifications/initialized" and is_client:
             connection = connection_of(ctx)
             if connection not in self._sessions:  # a client may repeat this notification
                 self._sessions[connection] = ctx.session
@@ -185,7 +191,7 @@ class HostServer(Server[None]):
                     self._announce_soon(_notify(ctx.session, self._stale))
                 connection.exit_stack.callback(self._sessions.pop, connection)
         result = await call_next(ctx)
-        if ctx.method == "tools/list" and self.first_list is None:
+        if ctx.method == "tools/list" and is_client and self.first_list is None:
             self.first_list = perf_counter()
             self.listed.set()
         if isinstance(result, Mapping):

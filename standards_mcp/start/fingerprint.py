@@ -11,13 +11,17 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from stat import S_ISREG
 from typing import Protocol
 
-# Names of distributions and code, as pip writes them.
+# Suffixes of metadata folders.
 _METADATA = (".dist-info", ".egg-info")
 _PREFIX = "STANDARDS_MCP_"
-# These decide where files of the user are.
-_PLACES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+# These variables determine the user's folders.
+_PLACES = (
+    *("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"),
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
+)
 _MAX_BYTES = 1 << 20
 """Of larger files, only the size and the time of the last change count."""
 
@@ -80,11 +84,12 @@ def _contents(file: str) -> object:
     """Return the bytes of a file, its size and time if it is large, or None without a file."""
     try:
         status = os.stat(file)
-        if status.st_size > _MAX_BYTES:
+        # To open a pipe would wait for a writer, or take what another reader needs.
+        if status.st_size > _MAX_BYTES or not S_ISREG(status.st_mode):
             return status.st_size, status.st_mtime_ns
         with open(file, "rb") as opened:
             return opened.read()
-    except OSError:
+    except (OSError, ValueError):  # also a path that the system cannot have
         return None
 
 
@@ -138,7 +143,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _is_editable(path: str) -> bool:
-    """True if the code of a distribution may change while its metadata stay."""
+    """True if the code of a distribution may change while its metadata stays."""
     if not os.path.exists(f"{path}/RECORD"):
         return True
     try:
@@ -175,13 +180,15 @@ def _tree_stamp(folder: str) -> tuple[int, int, int]:
     count = size = newest = 0
     folders = [folder]
     while folders:
-        with os.scandir(folders.pop()) as entries:
+        # Files come and go while others edit the package; links may lead nowhere or in a circle.
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
-                if entry.is_dir():
+                if entry.is_dir(follow_symlinks=False):
                     if entry.name != "__pycache__":
                         folders.append(entry.path)
                     continue
-                status = entry.stat()
-                count, size = count + 1, size + status.st_size
-                newest = max(newest, status.st_mtime_ns)
+                count += 1
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
     return count, size, newest

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from standards_mcp._utils.lines import Consumer, DescriptorLines, Lines
@@ -27,19 +28,30 @@ MODERN: Final = "2026-07-28"
 META: Final = "io.modelcontextprotocol/"
 
 _MAX_LINE: Final = 1 << 16
-"""Longer messages are left to the server: none of a client that asks for lists is."""
+"""Longer messages are left to the server; requests for lists are never this long."""
 _MAX_WAITING: Final = 32 << 20
 """The number of bytes that wait for the server before the front stops reading."""
+_BYTES_OF_LINE: Final = 100
+"""What a short line takes in memory besides its text."""
 _MAX_ID: Final = 1 << 53
-_CLIENT_TEXTS: Final = {"name", "version", "title", "description", "websiteUrl"}
-# The shapes that every version of the protocol accepts. A type is checked, and `dict` may hold
-# anything.
+# The shapes of what clients say about themselves. The server ignores keys that are not here.
+_CLIENT: Final[dict[str, Any]] = {
+    **dict.fromkeys(("name", "version", "title", "description", "websiteUrl"), str),
+    "icons": [{"src": str, "mimeType": str, "sizes": [str], "theme": ("light", "dark")}],
+}
+_ANY_KEY: Final = "*"
 _CAPABILITIES: Final[dict[str, Any]] = {
     "roots": {"listChanged": bool},
     "sampling": {"tools": dict, "context": dict},
     "elicitation": {"form": dict, "url": dict},
+    "tasks": {
+        "list": dict,
+        "cancel": dict,
+        "requests": {"sampling": {"createMessage": dict}, "elicitation": {"create": dict}},
+    },
+    "experimental": {_ANY_KEY: dict},
+    "extensions": {_ANY_KEY: dict},
 }
-_OPEN_CAPABILITIES: Final = {"experimental", "extensions"}
 
 
 def result_key(version: str, method: str, cursor: str = "") -> str:
@@ -80,7 +92,8 @@ class Front:
         lines: The lines of the client.
         writer: The file descriptor of the client's end.
 
-    It has the attributes of `Streams`, which change no more after a server has taken over.
+    It has the attributes of `Streams`, which do not change after a server has taken over. Answers
+    are written in a thread of their own: a client may send much before it reads.
 
     Attributes:
         first_list: `time.perf_counter` at the first answer to ``tools/list``, or None.
@@ -101,14 +114,22 @@ class Front:
         self._is_silent = False
         self._version = ""
         self._ids = set[RequestId]()
+        self._outgoing = SimpleQueue[tuple[str, bytes] | None]()
+        self._writing = threading.Thread(target=self._write_all, daemon=True)
+        self._writing.start()
         lines.start(self._receive)
 
     def start(self, consume: Consumer) -> None:
         """Hand over to a server: pass on all lines so far, and those that follow."""
         with self._lock:
+            self._is_silent = True
+        self._outgoing.put(None)
+        self._writing.join()  # the server's answers come after those of the front
+        with self._lock:
             self._consume = consume
-            if self._waiting:
-                consume(self._waiting)
+            waiting, self._waiting = self._waiting, []
+            if waiting:
+                consume(waiting)
             if self._has_ended:
                 consume([])
         self._taken_over.set()
@@ -117,11 +138,11 @@ class Front:
         with self._lock:
             if self._consume:
                 return self._consume(lines)
-            self._waiting += lines
             self._has_ended = not lines
             for line in lines:
-                self._waiting_bytes += len(line)
-                if not self._is_silent and line and not line.isspace():
+                if line and not line.isspace():
+                    self._waiting.append(line)
+                    self._waiting_bytes += len(line) + _BYTES_OF_LINE
                     self._answer(line)
             is_full = self._waiting_bytes > _MAX_WAITING
         if is_full:
@@ -130,6 +151,8 @@ class Front:
 
     def _answer(self, line: bytes) -> None:
         """Answer a request, if the snapshot has its result."""
+        if self._is_silent:
+            return
         try:
             message = _message_of(line)
             if message is None or "id" not in message:
@@ -140,23 +163,28 @@ class Front:
                 return
             self._ids.add(request_id)
             result = self._result(method, message.get("params"))
-            if result is None:
-                # The first request decides the generation of the protocol.
-                self._is_silent = self._is_silent or not self._version
+        except Exception:  # noqa: BLE001  - the thread must go on to read
+            self._is_silent = True
+            return
+        if result is None:
+            # The first request decides the generation of the protocol.
+            self._is_silent = self._is_silent or not self._version
+            return
+        self.answered[request_id] = method, result
+        head = f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":'.encode()
+        self._outgoing.put((method, head + result + b"}\n"))
+
+    def _write_all(self) -> None:
+        while item := self._outgoing.get():
+            method, answer = item
+            view = memoryview(answer)
+            try:
+                while view:
+                    view = view[os.write(self.writer, view) :]
+            except OSError:  # the server meets the broken pipe, too, and ends as it always does
                 return
-            self._write(request_id, result)
-            self.answered[request_id] = method, result
             if method == LISTS[0] and self.first_list is None:
                 self.first_list = time.perf_counter()
-        except (OSError, RecursionError):
-            # A broken pipe. The server meets it, too, and ends as it always does.
-            self._is_silent = True
-
-    def _write(self, request_id: RequestId, result: bytes) -> None:
-        head = f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":'.encode()
-        view = memoryview(head + result + b"}\n")
-        while view:
-            view = view[os.write(self.writer, view) :]
 
     def _result(self, method: str, params: Any) -> bytes | None:
         """Return the stored result of a request, or None if the server must answer."""
@@ -233,7 +261,7 @@ def _has_envelope(params: Mapping[str, Any] | None) -> bool:
     return (
         meta.pop(f"{META}protocolVersion", None) == MODERN
         and _is_client(meta.pop(f"{META}clientInfo", None))
-        and _has_shape(meta.pop(f"{META}clientCapabilities", None), _CAPABILITIES)
+        and _fits(meta.pop(f"{META}clientCapabilities", None), _CAPABILITIES)
         and _has_only_token(meta)
     )
 
@@ -250,36 +278,31 @@ def _is_handshake(params: Any) -> bool:
         == {"protocolVersion", "clientInfo", "capabilities"}
         and isinstance(params["protocolVersion"], str)
         and _is_client(params["clientInfo"])
-        and _has_shape(params["capabilities"], _CAPABILITIES)
+        and _fits(params["capabilities"], _CAPABILITIES)
     )
 
 
 def _is_client(value: Any) -> bool:
-    """True for the name and version of a client, with optional texts."""
-    if not isinstance(value, dict):
+    """True for the name and version of a client, with optional texts and icons."""
+    if not _fits(value, _CLIENT) or not {"name", "version"} <= value.keys():
         return False
-    info = cast("dict[str, Any]", value)
-    return {"name", "version"} <= info.keys() <= _CLIENT_TEXTS and all(
-        isinstance(text, str) for text in info.values()
-    )
+    return all("src" in icon for icon in value.get("icons", ()))
 
 
-def _has_shape(value: Any, shape: Any) -> bool:
-    """True if a value has the type or the keys of *shape*."""
+def _fits(value: Any, shape: Any) -> bool:
+    """True if a JSON value has the types of a shape; keys that the shape lacks may have any."""
     if isinstance(shape, type):
         return isinstance(value, shape)
+    if isinstance(shape, tuple):
+        return value in shape
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(
+            _fits(item, shape[0]) for item in cast("list[Any]", value)
+        )
     if not isinstance(value, dict):
         return False
-    table = cast("dict[str, Any]", value)
-    if shape is _CAPABILITIES:
-        table = {key: inner for key, inner in table.items() if key not in _OPEN_CAPABILITIES}
-        extra = [value[key] for key in _OPEN_CAPABILITIES if key in value]
-        if not all(_is_table_of_tables(inner) for inner in extra):
-            return False
-    return all(key in shape and _has_shape(inner, shape[key]) for key, inner in table.items())
-
-
-def _is_table_of_tables(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(inner, dict) for inner in cast("dict[str, Any]", value).values()
+    shapes = cast("dict[str, Any]", shape)
+    return all(
+        _fits(inner, shapes.get(key, shapes.get(_ANY_KEY, object)))
+        for key, inner in cast("dict[str, Any]", value).items()
     )

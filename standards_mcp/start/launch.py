@@ -25,7 +25,7 @@ TOOLS: Final = "tools"
 
 _STATE_VARIABLE: Final = "STANDARDS_MCP_STATE_DIR"
 _WITH_VALUE: Final = ("--config", "--set", "--profile")
-_STDIO_ARGUMENTS: Final = ("", "--watch", "--transport stdio", "--transport=stdio")
+_STDIO_ARGUMENTS: Final = ("", "--transport stdio", "--transport=stdio")
 
 
 class Launch:
@@ -39,8 +39,7 @@ class Launch:
         options: The options before the command that choose the configuration, with their values.
         command: The command; empty without one.
         front: Answers the client from a snapshot, or None.
-        keeps_snapshots: True if this process serves over stdio.
-        why_not_answered: Why there is no front for a server over stdio.
+        keeps_snapshots: True if this process serves a client over stdio.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -48,16 +47,18 @@ class Launch:
         self._began_at = time.time_ns()
         self.environment: Mapping[str, str] = dict(os.environ)
         self.path = list(sys.path)
-        self._folder = os.getcwd()
+        self._folder = _working_folder()
         self.options, rest = _split_arguments(arguments)
         self.command = rest[0] if rest else ""
-        self.serves_stdio = self.command in ("", "serve") and " ".join(rest[1:]) in _STDIO_ARGUMENTS
+        others = [argument for argument in rest[1:] if argument != "--watch"]
+        is_serve = self.command in ("", "serve")
+        self.serves_stdio = is_serve and " ".join(others) in _STDIO_ARGUMENTS
         # Snapshots are always here, because the configuration is not read before they are used.
         state = self.environment.get(_STATE_VARIABLE, "").strip()
         self.store = Store(f"{state or user_state_folder(self.environment)}/starts")
         self.front: Front | None = None
         self.keeps_snapshots = False
-        self.why_not_answered = ""
+        self._why_no_front = ""
         self._packages: list[object] | None = None
         self._knows_packages = False
 
@@ -102,17 +103,25 @@ class Launch:
         if not self.serves_stdio or sys.stdin is None or sys.stdout is None:
             return
         self.keeps_snapshots = True
+        _ = self.packages  # their state before the imports counts
         fill_closed_streams()
         try:
             snapshot = self.read()
         except SnapshotError as exc:
-            self.why_not_answered = str(exc)
+            self._why_no_front = str(exc)
             return
         if not is_complete(snapshot):
-            self.why_not_answered = "no server has stored its lists yet"
+            self._why_no_front = "no server has stored its lists yet"
             return
         reader, writer = claim_standard_streams()
         self.front = Front(snapshot, DescriptorLines(reader), writer)
+
+    @property
+    def note(self) -> str:
+        """Why the client was not answered from a snapshot, or "" if it was."""
+        if self.front and not self.front.answered:
+            return "the client began with a request that only the server answers"
+        return self._why_no_front
 
     def take_streams(self) -> Streams:
         """Return the client's end of stdio; claim it, unless the front has done so."""
@@ -123,17 +132,17 @@ class Launch:
 
         The plugin is "" for a command of the host.
         """
-        commands = self._stored_table(COMMANDS)
-        if commands is None:
-            return None
-        return {name: (plugin, text) for name, (plugin, text) in commands.items()}
+        with suppress(ValueError, TypeError):
+            if (commands := self._stored_table(COMMANDS)) is not None:
+                return {name: (plugin, text) for name, (plugin, text) in commands.items()}
+        return None
 
     def plugins_behind(self, tool: str) -> list[str] | None:
         """Return the plugins that a call of a tool needs, or None if they are not known."""
         return (self._stored_table(TOOLS) or {}).get(tool)
 
     def _stored_table(self, key: str) -> dict[str, Any] | None:
-        with suppress(SnapshotError, KeyError):
+        with suppress(SnapshotError, KeyError, ValueError):
             table: dict[str, Any] = json.loads(self.read().results[key])
             return table
         return None
@@ -153,7 +162,7 @@ class Launch:
         if salt := self.store.salt():
             self.store.remove(self.name(salt))
 
-    def are_unchanged(self, files: Sequence[str]) -> bool:
+    def files_unchanged(self, files: Sequence[str]) -> bool:
         """True if none of these files has changed since the start."""
         for file in files:
             try:
@@ -162,6 +171,13 @@ class Launch:
             except OSError:
                 continue
         return True
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -174,7 +190,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[tuple[str, str]], l
         name, equals, value = rest[0].partition("=")
         if name in _WITH_VALUE and (equals or len(rest) > 1):
             options.append((name, value if equals else rest.pop(1)))
-        elif rest[0].strip("-v") and rest[0] != "--verbose":
+        elif rest[0] != "--verbose" and set(rest[0][1:]) != {"v"}:
             break
         rest.pop(0)
     return options, rest

@@ -1,7 +1,8 @@
 """Snapshots of what the host offered at its last start: their format and their place.
 
-A snapshot is one file: a line of JSON, then the results as JSON texts, one after the other. The
-line has the fingerprint under which the snapshot is valid, and the place of each result.
+A snapshot is one file: a line with a digest of the rest, a line of JSON, and the results as JSON
+texts, one after the other. The JSON has the fingerprint under which the snapshot is valid, and the
+place of each result.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from stat import S_ISREG
 from typing import Any, Final, cast
 
 FORMAT: Final = 1
@@ -31,8 +33,8 @@ class Snapshot:
         fingerprint: The parts of the fingerprint; see `fingerprint`.
         variables: The environment variables that settings of plugins read.
         files: The files that count for the fingerprint.
-        results: Results as JSON, by a key of their readers.
-        note: A remark of the writer.
+        results: Results as JSON, by key; the readers choose the keys.
+        note: Why the last start was not answered, or an empty string.
     """
 
     def __init__(
@@ -66,9 +68,9 @@ class Snapshot:
             "files": sorted(self.files),
             "note": self.note,
             "results": {key: [places[text], len(text)] for key, text in self.results.items()},
-            "digest": _digest(body),
         }
-        return json.dumps(head).encode() + b"\n" + body
+        rest = json.dumps(head).encode() + b"\n" + body
+        return _digest(rest) + b"\n" + rest
 
 
 def decode(data: bytes) -> Snapshot:
@@ -77,11 +79,14 @@ def decode(data: bytes) -> Snapshot:
     Raises:
         SnapshotError: The bytes are damaged, or of another version of the host.
     """
-    head_line, _, body = data.partition(b"\n")
+    digest, _, rest = data.partition(b"\n")
+    if digest != _digest(rest):
+        raise SnapshotError("the snapshot is damaged")
+    head_line, _, body = rest.partition(b"\n")
     try:
         head: Any = json.loads(head_line)
-        if head["format"] != FORMAT or head["digest"] != _digest(body):
-            raise SnapshotError("the snapshot is damaged, or of another version")
+        if head["format"] != FORMAT:
+            raise SnapshotError("the snapshot is of another version")
         places = cast("dict[str, list[int]]", head["results"])
         return Snapshot(
             fingerprint=_texts(head["fingerprint"]),
@@ -94,8 +99,8 @@ def decode(data: bytes) -> Snapshot:
         raise SnapshotError("the snapshot is damaged") from None
 
 
-def _digest(body: bytes) -> str:
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
 
 
 def _texts(value: Mapping[Any, Any]) -> dict[str, str]:
@@ -119,7 +124,8 @@ class Store:
     def salt(self) -> bytes:
         """Return the secret of this machine, or b"" before the first snapshot was written."""
         with suppress(OSError):
-            return _read_own(f"{self._folder}/salt")
+            salt = _read_own(f"{self._folder}/salt")
+            return salt if len(salt) == _SALT_BYTES else b""
         return b""
 
     def read(self, name: str) -> Snapshot:
@@ -143,26 +149,37 @@ class Store:
         """
         from standards_mcp.files import private_folder, write_private  # noqa: PLC0415
 
+        if salt := self.salt():
+            return salt
         private_folder(_path(self._folder))
         file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.urandom(8).hex()}"
         write_private(_path(scratch), os.urandom(_SALT_BYTES))
-        # Several starts at a time must agree, so the first link stays.
-        with suppress(FileExistsError):
+        try:
+            # Several starts at a time must agree, so the first link stays.
             os.link(scratch, file)
-        os.unlink(scratch)
-        return _read_own(file)
+        except FileExistsError:
+            if not self.salt():  # a damaged file
+                os.replace(scratch, file)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(scratch)
+        return self.salt()
 
     def write(self, name: str, snapshot: Snapshot) -> None:
-        """Store a snapshot, unless it is too large.
+        """Store a snapshot, unless it is too large; an equal one counts as used.
 
         Raises:
             OSError: The folder is not writable.
         """
         from standards_mcp.files import replace_privately  # noqa: PLC0415  - not at each start
 
-        data = snapshot.encode()
+        data, file = snapshot.encode(), f"{self._folder}/{name}"
+        with suppress(OSError):
+            if _read_own(file) == data:
+                os.utime(file)
+                return
         if len(data) <= _MAX_BYTES:
-            replace_privately(_path(f"{self._folder}/{name}"), data)
+            replace_privately(_path(file), data)
             self._remove_oldest()
 
     def remove(self, name: str) -> None:
@@ -192,6 +209,8 @@ def _read_own(path: str) -> bytes:
     """
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
+        if not S_ISREG(status.st_mode):
+            raise OSError(22, "it is not a file")
         if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             raise PermissionError(1, "another user may have written it")
         if status.st_size > _MAX_BYTES + (1 << 20):

@@ -256,6 +256,7 @@ async def test_handshake_and_all_pages_are_answered_before_the_server_is_loaded(
         ]
     )
     assert list(front.answered) == [1, 2, "three", *LISTS[1:]]
+    front.start(lambda _: True)
     assert front.first_list is not None
     texts = [message["result"] for message in client.close()]
     assert texts[0]["protocolVersion"] == version
@@ -269,6 +270,7 @@ async def test_requests_of_2026_07_28_are_answered_without_a_handshake(make_host
     client.send([line("server/discover", 1, _meta=MODERN), line("tools/list", 2, _meta=MODERN)])
     client.send([line("initialize", 3, **INITIALIZE), line("prompts/list", 4, _meta=MODERN)])
     assert list(front.answered) == [1, 2], "a client that changes its mind is left to the server"
+    front.start(lambda _: True)
     client.close()
 
 
@@ -349,17 +351,48 @@ async def test_nothing_is_answered_from_an_empty_snapshot(make_host: MakeHost):
 
 def test_a_client_that_has_gone_ends_no_start():
     client = Client()
-    client.close()
+    os.close(client.writer)
     front = Front(snapshot_of({"2025-11-25 initialize": b"{}"}), client, client.writer)
     client.send([line("initialize", 1, **INITIALIZE), line("tools/list", 2)])
+    front.start(lambda _: True)
     assert front.first_list is None
+
+
+@pytest.mark.anyio
+async def test_a_client_may_send_much_before_it_reads(make_host: MakeHost):
+    """The front goes on to read while the client's pipe is full."""
+    results = await stored(make_host({"many": ManyPlugin}))
+    source, (answers, wire) = Client(), os.pipe()
+    front = Front(snapshot_of(results), source, wire)
+    lists = [line("tools/list", number) for number in range(2, 1000)]
+    with anyio.fail_after(WAIT):
+        await anyio.to_thread.run_sync(source.send, [line("initialize", 1, **INITIALIZE), *lists])
+        handing_over = threading.Thread(target=front.start, args=(lambda _: True,))
+        handing_over.start()
+        received = bytearray()
+        while received.count(b"\n") < 999:
+            received += await anyio.to_thread.run_sync(os.read, answers, 1 << 16)
+        await anyio.to_thread.run_sync(handing_over.join)
+    os.close(answers)
+    os.close(wire)
+    source.close()
+
+
+@pytest.mark.anyio
+async def test_the_own_sessions_of_the_server_are_no_listing(make_host: MakeHost):
+    server = build_server(make_host({"many": ManyPlugin}), "1")
+    await offered_results(server)
+    assert not server.listed.is_set()
+    assert server.first_list is None
 
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["listChanged", "form", "tools", "x"]), inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["listChanged", "form", "tools", "requests", "x"]), inner, max_size=2
+        )
     ),
     max_leaves=6,
 )
@@ -380,8 +413,8 @@ def test_every_handshake_that_the_front_accepts_is_valid(
     client: dict[str, Any], abilities: dict[str, Any]
 ):
     source = Client()
+    front = Front(snapshot_of({"2025-11-25 initialize": b"{}"}), source, source.writer)
     try:
-        front = Front(snapshot_of({"2025-11-25 initialize": b"{}"}), source, source.writer)
         params = INITIALIZE | {"clientInfo": client, "capabilities": abilities}
         source.send([line("initialize", 1, **params)])
         if front.answered:
@@ -391,4 +424,5 @@ def test_every_handshake_that_the_front_accepts_is_valid(
             except ValidationError as exc:  # pragma: no cover
                 pytest.fail(str(exc))
     finally:
+        front.start(lambda _: True)
         source.close()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,9 @@ def test_options_that_choose_the_configuration_choose_the_snapshot(
         ((), True),
         (("--profile", "teacher", "serve", "--watch"), True),
         (("serve", "--transport", "stdio"), True),
+        (("serve", "--transport", "stdio", "--watch"), True),
         (("serve", "--transport", "http"), False),
+        (("-", "serve"), False),
         (("serve", "--help"), False),
         (("search", "serve"), False),
         (("--version",), False),
@@ -183,19 +186,23 @@ def test_secrets_of_options_and_variables_are_not_in_the_files(monkeypatch: pyte
 
 
 def damaged(data: bytes) -> dict[str, bytes]:
-    head, _, body = data.partition(b"\n")
+    _, _, rest = data.partition(b"\n")
+    head, _, body = rest.partition(b"\n")
     fields = json.loads(head)
 
+    def signed(rest: bytes) -> bytes:
+        return blake2b(rest, digest_size=16).hexdigest().encode() + b"\n" + rest
+
     def changed(**values: object) -> bytes:
-        return json.dumps(fields | values).encode() + b"\n" + body
+        return signed(json.dumps(fields | values).encode() + b"\n" + body)
 
     return {
         "empty": b"",
         "truncated": data[:-1],
-        "without its body": head,
+        "without its body": data[: -len(body)],
         "of another format": changed(format=99),
-        "no JSON": b"\xff" + data,
-        "a list": b"[]\n" + body,
+        "no JSON": signed(b"\xff" + rest),
+        "a list": signed(b"[]\n" + body),
         "with results of a wrong type": changed(results=[1]),
         "with places of a wrong type": changed(results={"a": ["x", 2]}),
         "with a fingerprint of a wrong type": changed(fingerprint="x"),
@@ -204,12 +211,46 @@ def damaged(data: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("kind", damaged(b'{"x": 1}\n{}'))
+@pytest.mark.parametrize("kind", damaged(b'x\n{"x": 1}\n{}'))
 def test_a_damaged_snapshot_is_not_used(kind: str):
     file = stored(Launch(()), a=b"{}")
     file.write_bytes(damaged(file.read_bytes())[kind])
-    with pytest.raises(SnapshotError, match="damaged"):
+    with pytest.raises(SnapshotError, match=r"damaged|another version"):
         Launch(()).read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such files")
+def test_odd_files_end_no_start(site: Path):
+    (site / "editable_plugin" / ".#code.py").symlink_to("nowhere")
+    (site / "editable_plugin" / "loop").symlink_to(site / "editable_plugin")
+    os.mkfifo(site / ".env")
+    stored(Launch(()), site / ".env", a=b"{}")
+    assert Launch(()).read().results == {"a": b"{}"}
+    stored(Launch(()), Path("with\0zero"), a=b"{}")
+    assert Launch(()).read().results == {"a": b"{}"}
+
+
+def test_a_damaged_salt_is_made_anew():
+    file = stored(Launch(()), a=b"{}")
+    file.with_name("salt").write_bytes(b"")
+    stored(Launch(()), a=b"[]")
+    assert Launch(()).read().results == {"a": b"[]"}
+    assert [each.name for each in file.parent.glob("salt*")] == ["salt"]
+
+
+def test_a_snapshot_that_is_used_is_not_the_oldest():
+    file = stored(Launch(()), a=b"{}")
+    os.utime(file, ns=(1, 1))
+    stored(Launch(()), a=b"{}")
+    assert file.stat().st_mtime_ns > 1
+
+
+def test_a_removed_working_folder_ends_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert Launch(("serve",)).serves_stdio
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
