@@ -93,8 +93,10 @@ def main() -> None:
             runs["FastMCP"] = partial(first_answers, fastmcp, "details", environment)
         if arguments.before:
             timed["before"] = [arguments.before, "-m", "standards_mcp"]
-            runs["before"] = partial(first_answers, timed["before"], details, environment)
-            runs["before, search"] = partial(first_answers, timed["before"], find, environment)
+            # Another version has an index of its own.
+            of_before = {**environment, "XDG_DATA_HOME": f"{home}/before"}
+            runs["before"] = partial(first_answers, timed["before"], details, of_before)
+            runs["before, search"] = partial(first_answers, timed["before"], find, of_before)
         for run in runs.values():
             run(stay=2)  # the catalog is filled, and the snapshot is stored
         rounds = [{name: run() for name, run in runs.items()} for _ in range(arguments.pairs)]
@@ -121,18 +123,21 @@ def compare(
 ) -> None:
     """Print the time of a command as a ratio to another version."""
 
-    def seconds(command: list[str]) -> float:
+    def seconds(who: str, command: list[str]) -> float:
+        data = environment["HOME"] + ("/before" if who == "before" else "")
         began = time.perf_counter()
         subprocess.run(
             [*command, *options],
-            env=environment,
+            env={**environment, "XDG_DATA_HOME": data},
             cwd=environment["HOME"],
             stdout=subprocess.DEVNULL,
-            check=False,
+            check=True,
         )
         return time.perf_counter() - began
 
-    rounds = [{who: seconds(command) for who, command in timed.items()} for _ in range(n + 2)][2:]
+    rounds = [{who: seconds(who, command) for who, command in timed.items()} for _ in range(n + 2)][
+        2:
+    ]
     ratio = statistics.median(run["host"] / run["before"] for run in rounds)
     took = statistics.median(run["host"] for run in rounds)
     print(f"{name:<17} median {took * 1000:.0f} ms, {ratio:.3f} of before")

@@ -296,9 +296,8 @@ def _fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, tuple):
         return value in shape
     if isinstance(shape, list):
-        return isinstance(value, list) and all(
-            _fits(item, shape[0]) for item in cast("list[Any]", value)
-        )
+        items: list[Any] = value if isinstance(value, list) else [value]
+        return items is value and all(_fits(item, shape[0]) for item in items)
     if not isinstance(value, dict):
         return False
     shapes = cast("dict[str, Any]", shape)
