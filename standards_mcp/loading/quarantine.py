@@ -1,7 +1,7 @@
 """Leave out plugins that end or hang the host's start, and keep the outcome of each last start.
 
-A file has a note about each plugin. While the plugin's code is loaded or started, its note has an
-*attempt*. If a later start finds an attempt of a process that has ended, then the plugin ended that
+A file has a note about each plugin. While the code of a plugin is loaded or started, another file has
+its *attempt*. If a later start finds an attempt of a process that has ended, then the plugin ended that
 process, or hung until a client gave up, or a client ended the process by chance. A trial in another
 process decides: a plugin that ends or hangs the trial, too, is left out for a day. Any other plugin
 is loaded.
@@ -10,6 +10,7 @@ is loaded.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -29,6 +30,7 @@ from .records import PluginInfo, PluginRecord, Status
 log = logging.getLogger(__name__)
 
 QUARANTINE_SECONDS: Final = 86_400.0
+_ATTEMPT_BYTES: Final = 4096
 _LOCK_SECONDS: Final = 2.0
 _TIME: Final = "%Y-%m-%d %H:%M UTC"
 _UNDECIDED: Final = (
@@ -51,7 +53,7 @@ class _Note:
     Attributes:
         step: The last step with an outcome.
         time: The time of the outcome, as a text for people.
-        attempt: The step whose code runs now, or at which a start ended; else None.
+        attempt: The step at which a start ended; else None.
         since: The time of the last attempt, trial or verdict, in seconds since 1970.
         is_suspect: True if a start ended at this plugin, and no trial has passed since.
         verdict: The reason why the plugin is left out, or an empty string.
@@ -90,6 +92,7 @@ class Quarantine:
         self._folder = folder
         self._is_locked = False
         self._step: Step = "loading"
+        self._attempts: int | None = None
 
     def judge(self, info: PluginInfo, *, again: bool) -> str:
         """Return why a plugin is left out, or an empty string. Run a trial if a start ended at it.
@@ -97,7 +100,7 @@ class Quarantine:
         Args:
             again: Run a new trial even after a failed one, and wait for its end.
         """
-        note = self._read_notes().get(info.name)
+        note = self._read_attempt(info) or self._read_notes().get(info.name)
         if note is None or note.attempt is None or not _matches(info, note):
             return ""
         age = time.time() - note.since
@@ -106,7 +109,8 @@ class Quarantine:
         # Another process has the lock, and may be running the plugin's code right now.
         if not (self._is_locked or again) and age < self._timing.hung:
             return _UNDECIDED if note.is_suspect else ""
-        self._set_fields(info, since=time.time(), is_suspect=True, verdict="")
+        attempt = note.attempt
+        self._set_fields(info, attempt=attempt, since=time.time(), is_suspect=True, verdict="")
         log.warning(
             "an earlier start ended at plugin %r; it is first tried in another process", info.name
         )
@@ -154,9 +158,15 @@ class Quarantine:
             lock = filelock.FileLock(file, mode=FILE_MODE)
             lock.acquire(timeout=0)
             self._is_locked = True
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._attempts = os.open(self._attempt_file, flags, FILE_MODE)
         try:
             yield
         finally:
+            if self._attempts is not None:
+                self._write_attempt(b"")
+                os.close(self._attempts)
+                self._attempts = None
             if self._is_locked and lock:
                 self._is_locked = False
                 lock.release()
@@ -173,15 +183,13 @@ class Quarantine:
         timer = threading.Timer(self._timing.hung, log.error, (message, info.name))
         timer.daemon = True
         timer.start()
-        if self._is_locked:
-            now = time.time()
-            self._set_fields(info, attempt=self._step, since=now, is_suspect=False, verdict="")
+        note = replace(_note_of(info, None), attempt=self._step, since=time.time())
+        self._write_attempt(_NOTES_ADAPTER.dump_json({info.name: note}))
         try:
             yield
         finally:
             timer.cancel()
-            if self._is_locked:
-                self._set_fields(info, attempt=None)
+            self._write_attempt(b"")
 
     def save(self, records: Iterable[PluginRecord], step: Step) -> None:
         """Write the outcome of each plugin that was tried, if the folder is writable.
@@ -212,6 +220,30 @@ class Quarantine:
                 reason = f"{note.reason} (at the last start, {note.time})" if note.reason else ""
                 record.status = Status.FAILED if note.verdict else note.status
                 record.reason = note.verdict or reason
+
+    def _write_attempt(self, data: bytes) -> None:
+        """Write the attempt that runs now, in one call: a kill must leave all or nothing of it."""
+        if self._attempts is not None:
+            with suppress(OSError):
+                os.lseek(self._attempts, 0, os.SEEK_SET)
+                os.write(self._attempts, data.ljust(_ATTEMPT_BYTES))
+
+    def _read_attempt(self, info: PluginInfo) -> _Note | None:
+        """Return the note of a plugin with an attempt that runs, or at which a start ended."""
+        try:
+            text = self._attempt_file.read_bytes() if self._folder else b""
+            attempts = _NOTES_ADAPTER.validate_json(text) if text.strip() else {}
+        except (OSError, ValueError):
+            return None
+        attempt = attempts.get(info.name)
+        if attempt is None or not _matches(info, attempt):
+            return None
+        note = _note_of(info, self._read_notes().get(info.name))
+        return replace(note, attempt=attempt.attempt, since=attempt.since)
+
+    @property
+    def _attempt_file(self) -> Path:
+        return of_environment(self._folder or Path(), "plugins", ".attempt")
 
     def _read_notes(self) -> _Notes:
         """Return the notes by plugin name; none if the file is missing or damaged."""
