@@ -255,7 +255,7 @@ def _plugin_commands(
     host = invocation.loaded_host
     commands = host.manager.commands(own_names())
     if own is not None and not ctx.resilient_parsing:
-        from standards_mcp.snapshots import store_commands
+        from standards_mcp.snapshot_writing import store_commands
 
         owners = {record.command: name for name, record in host.manager.records.items()}
         saved = {

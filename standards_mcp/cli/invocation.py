@@ -231,7 +231,7 @@ class Invocation:
                 return self.host
         host = self.loaded_host
         if plugins is None:
-            from standards_mcp.snapshots import store_tools
+            from standards_mcp.snapshot_writing import store_tools
 
             store_tools(host, self.launch, self.sources)
         return host

@@ -1,6 +1,7 @@
-"""Problems of a configuration: invalid values, and valid settings that have no effect.
+"""Problems of a configuration.
 
-A problem is one line: the source, the key, the reason and the nearest valid name.
+These are invalid values, valid settings that have no effect, and missing programs and folders. A
+problem is one line: the source, the key, and the reason with the nearest valid name or a fix.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _LIST_COMMANDS: Final = {"distributions": "plugins list --json", "plugins": "plu
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An invalid value of the configuration, or a missing key.
+    """An invalid value of the configuration, a missing key, or a missing program or folder.
 
     Attributes:
-        path: The tables and keys that lead to the value, and its index in a list.
+        path: The tables and keys that lead to the value; for an element of a list, its index, too.
         message: The reason, with the nearest valid name.
         fix: The next step, if one is known.
-        where: The source and the key; by default, the source of the value in force.
+        where: The source and key to show. If empty, they are looked up by `path`.
     """
 
     path: tuple[str | int, ...]
@@ -79,9 +80,9 @@ class InvalidSettingsError(Exception):
         self.problems = problems
 
 
-def misplaced_secret(layer: Layer, path: tuple[str, ...], own: str | None = None) -> Problem:
-    """Return the problem that other users can read the secret at *path* in this layer."""
-    fix = variable_advice(path, own)
+def misplaced_secret(layer: Layer, path: tuple[str, ...], variable: str | None = None) -> Problem:
+    """Return a problem: the secret at *path* is in a layer that other users can read."""
+    fix = variable_advice(path, variable)
     return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
 
 
@@ -180,12 +181,12 @@ def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
 
 
 def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each key without effect, such as a pattern that matches nothing.
+    """Yield a problem for each pattern that matches nothing, and for other keys without effect.
 
     Args:
         profiles: The profiles whose rules are checked in addition to the general rules.
     """
-    yield from _process_limits(settings)
+    yield from _isolation_keys(settings)
     failed = ", ".join(sorted(names.failed))
     hint = f" (it may belong to a plugin that failed: {failed})" if failed else ""
     for path, patterns, kind, valid_names in _patterns(settings, names, tuple(profiles)):
@@ -218,21 +219,26 @@ def _patterns(
             yield path, patterns, "tools, prompts or resources", all_names
 
 
-def _process_limits(settings: Settings) -> Iterator[Problem]:
-    """Yield a problem for each key for isolated plugins that has no effect."""
+def _isolation_keys(settings: Settings) -> Iterator[Problem]:
+    """Yield a problem for each setting of plugin isolation that has no effect."""
     for name, section in settings.plugins.items():
         keys = section.model_fields_set & {"env", "memory", "processes"}
         reason = "it is for a plugin in a process of its own; set isolate = true"
         if section.is_isolated:
             keys -= {"env"} if sys.platform != "linux" else keys
-            reason = f"it has no effect on {platform.system()}; only Linux enforces it"
+            reason = f"it has no effect on {_system()}; only Linux enforces it"
         yield from (Problem(("plugins", name, key), reason) for key in sorted(keys))
+
+
+def _system() -> str:
+    name = platform.system()
+    return "macOS" if name == "Darwin" else name
 
 
 def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
     """Yield a problem for each plugin's secret that is set outside the environment and ``.env``.
 
-    The secrets of isolated plugins are unknown: only their own processes read their models.
+    The secrets of isolated plugins are not checked: this process does not load their models.
 
     Args:
         models: The settings models of plugins, by the plugins' names.
@@ -241,10 +247,11 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
         if layer.has_variables:
             continue
         for name, model in models.items():
-            table, own = ("plugins", name), plugin_variables(model)
+            table, variables = ("plugins", name), plugin_variables(model)
             for path, value in leaves(layer.value(table, {})):
                 if declares_secret(model, path, value):
-                    names = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
+                    keys = (path[:n] for n in range(len(path), 0, -1))
+                    names = (variables[key] for key in keys if key in variables)
                     yield misplaced_secret(layer, (*table, *path), next(names, None))
 
 
@@ -264,8 +271,10 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
         if plugin.enabled is not False and plugin.python
     ]
     for path, program, role, folder in programs:
-        if reason := why_not_found(program, None, folder):
+        if reason := why_not_startable(program, None, folder, path[-1]):
             fix = f"set {key_name(path)} to the whole path of {role} that exists"
+            if folder and not folder.is_dir():
+                fix = f"make the folder {folder}, or correct {key_name((*path[:-1], 'cwd'))}"
             yield Problem(path, f"{program!r} cannot be started: {reason}", fix)
 
 
@@ -297,32 +306,38 @@ def folder_problems(path: tuple[str, ...], folder: Path) -> Iterator[Problem]:
         yield Problem(path, message, f"set {key_name(path)}")
 
 
-def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:
+def why_not_startable(
+    program: str, search_path: str | None, folder: Path | None = None, key: str = "command"
+) -> str:
     """Return the reason why a program cannot be started, with the remedy, or an empty string.
 
     Args:
-        path: The folders of programs, in the format of PATH; None for PATH of this process.
+        search_path: The folders of programs, in the format of PATH; None for PATH of this process.
         folder: The working directory of the program; by default that of this process.
+        key: The key that names the program: ``command`` with ``args``, or ``python``.
     """
     if folder and not folder.is_dir():
         return f"its cwd {folder} is not a folder; make it, or correct cwd"
     by_name = not os.path.dirname(program)  # noqa: PTH120  - `Path` drops the dot of ./server
     file = (folder or Path.cwd()) / program
-    if shutil.which(program if by_name else str(file), path=path):
+    if shutil.which(program if by_name else str(file), path=search_path):
         return ""
     first, _, rest = program.partition(" ")
-    if rest and shutil.which(first, path=path):
-        return f"no program has this name; write {first!r} alone, and the rest as a list into args"
+    if rest and shutil.which(first, path=search_path):
+        rest_advice = "put the other words into the list args"
+        if key != "command":
+            rest_advice = "leave out the other words"
+        return f"no program has this name; set {key} to {first!r}, and {rest_advice}"
     if by_name:
-        searched = os.environ.get("PATH", os.defpath) if path is None else path
+        searched = os.environ.get("PATH", os.defpath) if search_path is None else search_path
         return (
             f"no such program is on PATH, which is {searched} here and may differ if a desktop "
             "client starts the host; give its whole path, or install it"
         )
     if file.exists():
-        return (
-            f"{file} is not executable; make it executable, or set command to its interpreter and "
-            "add the file to args"
-        )
+        advice = "set command to its interpreter and add the file to args"
+        if key != "command":
+            advice = f"set {key} to an interpreter"
+        return f"{file} is not executable; make it executable, or {advice}"
     missing = f"it is not in {file.parent}; give its whole path"
     return "the file does not exist; correct its path" if file == Path(program) else missing

@@ -1,4 +1,8 @@
-"""Start the registered plugins with the server, and stop them in reverse order."""
+"""Start the registered plugins with the server, and stop them.
+
+Plugins start in order; they stop in reverse order, those in other processes first and at the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,8 @@ async def running(
     finally:
         # Plugins are stopped even if the server is being cancelled.
         with anyio.CancelScope(shield=True):
-            # Plugins in other processes are independent, and each may take long to stop.
+            # Plugins in other processes do not depend on each other, so they stop at the same time:
+            # each may take long.
             await asyncio.gather(*(each.stop() for each in lifespans if each.is_remote))
             for lifespan in reversed(lifespans):
                 if not lifespan.is_remote:
@@ -53,23 +58,26 @@ async def running(
 async def _start(
     manager: PluginManager, records: list[PluginRecord], lifespans: list[_Lifespan]
 ) -> None:
-    """Start the plugins in order, but wait only briefly for each slow one."""
+    """Start the plugins in order.
+
+    A slow one does not hold up the next, but all are awaited in the end.
+    """
     with manager.quarantine.watch("starting", records):
         for record in records:
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
                 with manager.quarantine.attempt(record):
-                    await lifespan.settle(manager.timing.head_start)
+                    await lifespan.wait_started(manager.timing.head_start)
     # Slow plugins go on starting concurrently, each within its own deadline.
     for lifespan in lifespans:
-        await lifespan.settle(math.inf)
+        await lifespan.wait_started(math.inf)
 
 
 class _Lifespan:
     """One plugin's context managers, entered and left in a task of their own.
 
     A context manager may hold cancel scopes, and only the task that entered them may leave them.
-    The task can also be cancelled at the deadline of the start.
+    A task of its own can also be cancelled if the plugin does not start in time.
     """
 
     def __init__(self, manager: PluginManager, record: PluginRecord) -> None:
@@ -77,16 +85,18 @@ class _Lifespan:
         self._record = record
         loop = asyncio.get_running_loop()
         self._started: asyncio.Future[None] = loop.create_future()
-        self._stop = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._is_settled = False
         provider = provider_of(record)
         self.is_remote = provider is not None
-        self._seconds = max(manager.timing.start, provider.start_seconds if provider else 0)
-        self._deadline = loop.time() + self._seconds
+        self._start_seconds = max(manager.timing.start, provider.start_seconds if provider else 0)
+        self._deadline = loop.time() + self._start_seconds
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
-    async def settle(self, seconds: float) -> None:
-        """Wait until the plugin has started or failed; at most *seconds*, or until its deadline.
+    async def wait_started(self, seconds: float) -> None:
+        """Wait for the plugin to start or fail, at most *seconds*.
+
+        At its deadline, it is cancelled and counts as failed.
 
         Raises:
             PluginError: The plugin failed, and it is required or ``strict`` is set.
@@ -109,7 +119,7 @@ class _Lifespan:
                 self._record.status = Status.STARTED
         elif seconds >= remaining:
             self._task.cancel()
-            reason = f"its lifespan did not start within {self._seconds:g} seconds"
+            reason = f"its lifespan did not start within {self._start_seconds:g} seconds"
             self._manager.fail(self._record, reason, TimeoutError())
         else:
             self._is_settled = False
@@ -119,7 +129,7 @@ class _Lifespan:
             if not self._started.done():
                 self._task.cancel()
                 return
-            self._stop.set()
+            self._stop_requested.set()
             seconds, fields = self._manager.timing.stop, {"plugin": self._record.name}
             await asyncio.wait({self._task}, timeout=seconds)
             if not self._task.done():
@@ -142,9 +152,10 @@ class _Lifespan:
                     for lifespan in lifespans:
                         await stack.enter_async_context(lifespan)
                 self._started.set_result(None)
-                await self._stop.wait()
+                await self._stop_requested.wait()
         except (SystemExit, KeyboardInterrupt) as exc:
-            # Raised in a task, either exception would end the event loop and all other plugins.
+            # A plugin that exits would end the event loop and all other plugins, unless its
+            # exception is converted. A real Ctrl-C still ends them.
             if is_from_outside(exc):
                 raise
             raise PluginError(self._record.name, describe_exception(exc)) from exc

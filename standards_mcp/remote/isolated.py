@@ -275,6 +275,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         worker = self.settings.worker.model_copy(update={"variables": dot_env})
         command = Command(
             program=settings.python,
+            key="python",
             args=("-m", MODULE, self.context.name),
             env={**basic_environment(), **environment, **self._env, **mark},
             first_line=worker.model_dump_json().encode() + b"\n",

@@ -35,7 +35,7 @@ from standards_mcp._utils.messages import (
 )
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.problems import why_not_found
+from standards_mcp.config.problems import why_not_startable
 from standards_mcp.errors import ApiError
 
 from .connection import Transport
@@ -83,6 +83,7 @@ class Command:
         mark: The part of *env* that only its processes have (`new_mark`). With a mark, processes
             that left the session are ended, too. A server may start a daemon on purpose.
         secrets: Texts to mask in its last line of output.
+        key: The key of the configuration that names the program.
     """
 
     program: str
@@ -93,6 +94,7 @@ class Command:
     most_processes: int = 0
     mark: Mapping[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    key: str = "command"
 
 
 class StdioTransport(Transport):
@@ -172,7 +174,9 @@ class StdioTransport(Transport):
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
-            reason = why_not_found(command.program, command.env.get("PATH"), command.cwd)
+            reason = why_not_startable(
+                command.program, command.env.get("PATH"), command.cwd, command.key
+            )
             reason = reason or (isinstance(exc, OSError) and exc.strerror) or str(exc)
             raise ApiError(f"{command.program!r} cannot be started: {reason}") from None
         if process.stdin and command.first_line:

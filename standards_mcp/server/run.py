@@ -28,9 +28,9 @@ from standards_mcp.plugin import Health
 from standards_mcp.start.launch import Launch
 
 from .context import Context, local_principal
-from .offers import keep_snapshot
 from .reload import ReloadOptions, reload_on_change
 from .server import HostServer, build_server
+from .snapshotting import keep_snapshot
 
 log = logging.getLogger("standards_mcp")
 

@@ -1,7 +1,13 @@
-"""The fingerprint of a start: equal fingerprints mean that the host offers the same.
+"""Compute the fingerprint of a start.
 
-It covers the versions of Python and of all installed packages, the environment variables and the
-files from which settings were read. Secrets count only by a hash with a salt of this machine.
+If it is equal to the last one, the host offers the same tools, prompts and resources. These count:
+
+* Python and its import path,
+* the metadata of installed packages, and the files of editable plugins,
+* the environment variables of the host and of plugins, and those that determine the user's folders,
+* the files of configuration and state.
+
+Only salted hashes are stored, so no secret can be read from it.
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from stat import S_ISREG
 from typing import Protocol
@@ -26,8 +32,8 @@ _MAX_BYTES = 1 << 20
 """Of larger files, only the size and the time of the last change count."""
 
 
-class Start(Protocol):
-    """The state of a process at its start, before plugins could change it."""
+class StartState(Protocol):
+    """The state of a process at its start, before plugins can change it."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -46,12 +52,12 @@ class Start(Protocol):
 
 
 def fingerprint(
-    salt: bytes, start: Start, variables: Collection[str], files: Iterable[str]
+    salt: bytes, start: StartState, variables: Collection[str], files: Iterable[str]
 ) -> dict[str, str]:
-    """Return the fingerprint of a start in parts, by their names for people.
+    """Return the parts of the fingerprint of a start. The keys are shown to people.
 
     Args:
-        salt: A secret of this machine.
+        salt: A secret of the state folder.
         variables: The environment variables that settings of plugins read, by name. Variables with
             the host's prefix always count.
         files: The absolute paths of the files from which settings were read or could be read.
@@ -66,7 +72,7 @@ def fingerprint(
 
 
 def keyed_digest(salt: bytes, value: object) -> str:
-    """Return a digest of a value that nobody can guess without the salt."""
+    """Return a digest of a value. Without the salt, nobody can test guesses of the value."""
     text = repr(value).encode("utf-8", "replace")
     return hashlib.blake2b(text, key=salt, digest_size=16).hexdigest()
 
@@ -81,7 +87,10 @@ def _relevant(environment: Mapping[str, str], variables: Collection[str]) -> lis
 
 
 def _contents(file: str) -> object:
-    """Return the bytes of a file, its size and time if it is large, or None without a file."""
+    """Return the bytes of a file, or its size and time if it is large or no regular file.
+
+    None stands for a file that is missing or unreadable.
+    """
     try:
         status = os.stat(file)
         # To open a pipe would wait for a writer, or take what another reader needs.
@@ -93,32 +102,38 @@ def _contents(file: str) -> object:
         return None
 
 
-def installed_packages(path: Iterable[str]) -> list[object] | None:
-    """Return a stamp of each installed distribution, or None if the code of a plugin is not found.
+def installed_packages(folders: Sequence[str]) -> list[object] | None:
+    """Return a stamp of each installed distribution.
 
     A stamp has the name and the version, which are in the name of the metadata's folder, and the
     size and time of RECORD, which an installer writes last. An editable distribution keeps its
-    RECORD when its code changes, so the files of its packages count, too.
+    RECORD when its code changes, so the files of its packages count, too, if it announces a plugin.
+
+    Args:
+        folders: The folders of the import path.
+
+    Returns:
+        The stamps, or None if the code of an editable plugin is not found.
     """
     stamps: list[object] = []
     packages = set[str]()
-    for folder in path:
+    for folder in folders:
         for metadata in _metadata_folders(folder or os.curdir):
             points = f"{metadata}/entry_points.txt"
             stamps.append((metadata, _stamp(f"{metadata}/RECORD"), _stamp(points)))
             if _is_editable(metadata):
                 packages.update(_plugin_packages(points))
     for package in sorted(packages):
-        stamp = _newest_change(package, path)
+        stamp = _package_stamp(package, folders)
         if stamp is None:
             return None
         stamps.append((package, stamp))
     return stamps
 
 
-def installed_version(distribution: str, path: Iterable[str]) -> str:
+def installed_version(distribution: str, folders: Iterable[str]) -> str:
     """Return the version of an installed distribution from its metadata's name, or ""."""
-    for folder in path:
+    for folder in folders:
         for metadata in _metadata_folders(folder or os.curdir):
             name, _, version = os.path.basename(metadata).partition("-")
             if name == distribution and version.endswith(".dist-info"):
@@ -165,9 +180,9 @@ def _plugin_packages(file: str) -> Iterator[str]:
                 yield "standards_mcp"
 
 
-def _newest_change(package: str, path: Iterable[str]) -> tuple[int, int, int] | None:
+def _package_stamp(package: str, folders: Iterable[str]) -> tuple[int, int, int] | None:
     """Return number, size and newest time of the files of a package, or None if it is not found."""
-    for folder in path:
+    for folder in folders:
         place = os.path.join(folder or os.curdir, package)
         if os.path.isdir(place):
             return _tree_stamp(place)

@@ -1,8 +1,8 @@
 """Answer a client over stdio from a snapshot until the server is loaded.
 
-The front answers only what a client asks before it calls anything: the handshake and the lists.
-The server then gets all messages in the same order, and its answers to those requests are dropped.
-Whatever the front does not know exactly is left to the server.
+The front answers only the first requests of a client: the handshake and the lists. The server then
+gets all messages in the same order, and its answers to the requests that the front has answered are
+dropped. The front leaves every request of an unusual form to the server.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ RequestId: TypeAlias = str | int
 LISTS: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 DISCOVER: Final = "server/discover"
 INITIALIZE: Final = "initialize"
-MODERN: Final = "2026-07-28"
+MODERN_VERSION: Final = "2026-07-28"
 """The protocol version without a handshake, in which each request names version and client."""
-META: Final = "io.modelcontextprotocol/"
+META_PREFIX: Final = "io.modelcontextprotocol/"
 
 _MAX_LINE: Final = 1 << 16
 """Longer messages are left to the server; requests for lists are never this long."""
@@ -60,8 +60,11 @@ def result_key(version: str, method: str, cursor: str = "") -> str:
 
 
 def is_complete(snapshot: Snapshot) -> bool:
-    """True if a server has stored its results; commands may have stored their names before."""
-    return result_key(MODERN, DISCOVER) in snapshot.results
+    """True if a server has stored its results.
+
+    A snapshot that only commands have written has no such results.
+    """
+    return result_key(MODERN_VERSION, DISCOVER) in snapshot.results
 
 
 class Streams(Lines, Protocol):
@@ -86,7 +89,7 @@ class PlainStreams(DescriptorLines):
 
 
 class Front:
-    """The stdin and stdout of the process, until a server takes them over by `start`.
+    """The stdin and stdout of the process, until `start` hands them to a server.
 
     Args:
         lines: The lines of the client.
@@ -158,16 +161,17 @@ class Front:
             if message is None or "id" not in message:
                 return
             request_id, method = message["id"], message["method"]
-            if request_id in self._ids:  # only the server knows what a client means by it
+            if request_id in self._ids:  # only the server knows what to do with a repeated id
                 self._is_silent = True
                 return
             self._ids.add(request_id)
-            result = self._result(method, message.get("params"))
+            result = self._look_up(method, message.get("params"))
         except Exception:  # noqa: BLE001  - the thread must go on to read
             self._is_silent = True
             return
         if result is None:
-            # The first request decides the generation of the protocol.
+            # Without an answer to its first request, the front does not know the client's protocol
+            # version, so it stays silent.
             self._is_silent = self._is_silent or not self._version
             return
         self.answered[request_id] = method, result
@@ -186,8 +190,12 @@ class Front:
             if method == LISTS[0] and self.first_list is None:
                 self.first_list = time.perf_counter()
 
-    def _result(self, method: str, params: Any) -> bytes | None:
-        """Return the stored result of a request, or None if the server must answer."""
+    def _look_up(self, method: str, params: Any) -> bytes | None:
+        """Return the stored result of a request, or None if the server must answer.
+
+        The first result determines the protocol version of the client. A second handshake, or one
+        that the server may refuse, makes the front silent.
+        """
         if method == INITIALIZE:
             if self._version or not _is_handshake(params):
                 self._is_silent = True  # a second handshake, or one that may be refused
@@ -200,11 +208,19 @@ class Front:
         cursor = _cursor_of(params)
         if cursor is None:
             return None
-        if method in LISTS and self._version not in ("", MODERN) and _has_no_envelope(params):
+        if (
+            method in LISTS
+            and self._version not in ("", MODERN_VERSION)
+            and _has_plain_meta(params)
+        ):
             return self._results.get(result_key(self._version, method, cursor))
-        if method in (*LISTS, DISCOVER) and self._version in ("", MODERN) and _has_envelope(params):
-            self._version = MODERN
-            return self._results.get(result_key(MODERN, method, cursor))
+        if (
+            method in (*LISTS, DISCOVER)
+            and self._version in ("", MODERN_VERSION)
+            and _has_envelope(params)
+        ):
+            self._version = MODERN_VERSION
+            return self._results.get(result_key(MODERN_VERSION, method, cursor))
         return None
 
 
@@ -213,7 +229,7 @@ def _message_of(line: bytes) -> dict[str, Any] | None:
     if len(line) > _MAX_LINE:
         return None
     try:
-        message: object = json.loads(line.decode(), parse_constant=_refuse)
+        message: object = json.loads(line.decode(), parse_constant=_refuse_constant)
     except ValueError:
         return None
     if not isinstance(message, dict):
@@ -232,7 +248,7 @@ def _message_of(line: bytes) -> dict[str, Any] | None:
     return fields if is_plain else None
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(constant)
 
 
@@ -246,22 +262,25 @@ def _cursor_of(params: Any) -> str | None:
     return cursor if isinstance(cursor, str) else None
 
 
-def _has_no_envelope(params: Mapping[str, Any] | None) -> bool:
-    """True if the parameters of an older protocol version have at most a progress token."""
+def _has_plain_meta(params: Mapping[str, Any] | None) -> bool:
+    """True if `_meta` holds at most a progress token."""
     meta = (params or {}).get("_meta", {})
     return isinstance(meta, dict) and _has_only_token(cast("dict[str, Any]", meta))
 
 
 def _has_envelope(params: Mapping[str, Any] | None) -> bool:
-    """True if the parameters name the version, the client and its abilities, and nothing else."""
+    """True if `_meta` names the version, the client and its capabilities.
+
+    Besides these, it holds at most a progress token.
+    """
     envelope = (params or {}).get("_meta")
     if not isinstance(envelope, dict):
         return False
     meta = dict(cast("dict[str, Any]", envelope))
     return (
-        meta.pop(f"{META}protocolVersion", None) == MODERN
-        and _is_client(meta.pop(f"{META}clientInfo", None))
-        and _fits(meta.pop(f"{META}clientCapabilities", None), _CAPABILITIES)
+        meta.pop(f"{META_PREFIX}protocolVersion", None) == MODERN_VERSION
+        and _is_client(meta.pop(f"{META_PREFIX}clientInfo", None))
+        and _fits(meta.pop(f"{META_PREFIX}clientCapabilities", None), _CAPABILITIES)
         and _has_only_token(meta)
     )
 

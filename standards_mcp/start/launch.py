@@ -1,4 +1,8 @@
-"""One start of the program: its arguments, and its state before plugins could change it."""
+"""One start of the program.
+
+It has the arguments, and the environment and import path at its start, before plugins can change
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +22,18 @@ from .fingerprint import fingerprint, installed_packages, installed_version, key
 from .front import Front, PlainStreams, Streams, is_complete
 from .snapshot import Snapshot, SnapshotError, Store
 
-COMMANDS: Final = "commands"
+COMMANDS_KEY: Final = "commands"
 """The key of the commands in a snapshot."""
-TOOLS: Final = "tools"
+TOOLS_KEY: Final = "tools"
 """The key of the plugins behind each tool in a snapshot."""
 
 _STATE_VARIABLE: Final = "STANDARDS_MCP_STATE_DIR"
-_WITH_VALUE: Final = ("--config", "--set", "--profile")
+_CONFIGURATION_OPTIONS: Final = ("--config", "--set", "--profile")
 _STDIO_ARGUMENTS: Final = ("", "--transport stdio", "--transport=stdio")
 
 
 class Launch:
-    """A start of the program.
+    """A start of the program, with its environment and import path before plugins can change them.
 
     Args:
         arguments: The arguments of the command line.
@@ -53,7 +57,8 @@ class Launch:
         others = [argument for argument in rest[1:] if argument != "--watch"]
         is_serve = self.command in ("", "serve")
         self.serves_stdio = is_serve and " ".join(others) in _STDIO_ARGUMENTS
-        # Snapshots are always here, because the configuration is not read before they are used.
+        # The configured `state_dir` is ignored here: snapshots are used before the configuration
+        # is read.
         state = self.environment.get(_STATE_VARIABLE, "").strip()
         self.store = Store(f"{state or user_state_folder(self.environment)}/starts")
         self.front: Front | None = None
@@ -69,11 +74,11 @@ class Launch:
             self._packages, self._knows_packages = installed_packages(self.path), True
         return self._packages
 
-    def name(self, salt: bytes) -> str:
+    def snapshot_name(self, salt: bytes) -> str:
         """Return the name of the snapshot for this environment, folder and these options."""
         return f"{keyed_digest(salt, (sys.prefix, self._folder, self.options))}.snapshot"
 
-    def read(self) -> Snapshot:
+    def valid_snapshot(self) -> Snapshot:
         """Return the snapshot of the last start, if it is valid for this one.
 
         Raises:
@@ -82,15 +87,15 @@ class Launch:
         salt = self.store.salt()
         if not salt:
             raise SnapshotError("there was no snapshot")
-        snapshot = self.store.read(self.name(salt))
+        snapshot = self.store.read(self.snapshot_name(salt))
+        if self.packages is None:
+            raise SnapshotError("the code of an editable plugin was not found")
         current = fingerprint(salt, self, snapshot.variables, snapshot.files)
         changed = [
             name for name, value in current.items() if snapshot.fingerprint.get(name) != value
         ]
         if changed:
             raise SnapshotError(f"since the last start, {' and '.join(changed)} changed")
-        if self.packages is None:
-            raise SnapshotError("the code of an editable plugin was not found")
         return snapshot
 
     @property
@@ -103,10 +108,10 @@ class Launch:
         if not self.serves_stdio or sys.stdin is None or sys.stdout is None:
             return
         self.keeps_snapshots = True
-        _ = self.packages  # their state before the imports counts
+        _ = self.packages  # read now: imports take long, and packages may change meanwhile
         fill_closed_streams()
         try:
-            snapshot = self.read()
+            snapshot = self.valid_snapshot()
         except SnapshotError as exc:
             self._why_no_front = str(exc)
             return
@@ -133,37 +138,39 @@ class Launch:
         The plugin is "" for a command of the host.
         """
         with suppress(ValueError, TypeError):
-            if (commands := self._stored_table(COMMANDS)) is not None:
+            if (commands := self._stored_table(COMMANDS_KEY)) is not None:
                 return {name: (plugin, text) for name, (plugin, text) in commands.items()}
         return None
 
     def plugins_behind(self, tool: str) -> list[str] | None:
         """Return the plugins that a call of a tool needs, or None if they are not known."""
-        return (self._stored_table(TOOLS) or {}).get(tool)
+        return (self._stored_table(TOOLS_KEY) or {}).get(tool)
 
     def _stored_table(self, key: str) -> dict[str, Any] | None:
         with suppress(SnapshotError, KeyError, ValueError):
-            table: dict[str, Any] = json.loads(self.read().results[key])
+            table: dict[str, Any] = json.loads(self.valid_snapshot().results[key])
             return table
         return None
 
     def last_note(self) -> str | None:
         """Return why the last start over stdio was not answered from a snapshot.
 
-        The note is "" if it was, and None if nothing is known about it.
+        The note is "" if it was, and None if nothing is known about it, as in a snapshot that only
+        commands have written.
         """
         with suppress(SnapshotError):
             if salt := self.store.salt():
-                return self.store.read(self.name(salt)).note
+                snapshot = self.store.read(self.snapshot_name(salt))
+                return snapshot.note if is_complete(snapshot) else None
         return None
 
-    def remove(self) -> None:
+    def remove_snapshot(self) -> None:
         """Remove the snapshot, if there is one."""
         if salt := self.store.salt():
-            self.store.remove(self.name(salt))
+            self.store.remove(self.snapshot_name(salt))
 
     def files_unchanged(self, files: Sequence[str]) -> bool:
-        """True if none of these files has changed since the start."""
+        """True if none of these files has changed since the start; a missing file is unchanged."""
         for file in files:
             try:
                 if os.stat(file).st_mtime_ns >= self._began_at:
@@ -183,12 +190,13 @@ def _working_folder() -> str:
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the options that choose the configuration with their values, and the other arguments.
 
-    The others are the command with its own arguments, or begin with an option such as ``--help``.
+    The other arguments begin with the command, or with an option such as ``--help``; options for
+    the verbosity are dropped.
     """
     options, rest = list[tuple[str, str]](), list(arguments)
     while rest and rest[0].startswith("-"):
         name, equals, value = rest[0].partition("=")
-        if name in _WITH_VALUE and (equals or len(rest) > 1):
+        if name in _CONFIGURATION_OPTIONS and (equals or len(rest) > 1):
             options.append((name, value if equals else rest.pop(1)))
         elif rest[0] != "--verbose" and set(rest[0][1:]) != {"v"}:
             break

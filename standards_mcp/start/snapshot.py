@@ -14,7 +14,10 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from stat import S_ISREG
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT: Final = 1
 _MAX_BYTES: Final = 8 << 20
@@ -54,20 +57,20 @@ class Snapshot:
 
     def encode(self) -> bytes:
         """Return the bytes of the file; equal results are stored once."""
-        places: dict[bytes, int] = {}
+        offsets: dict[bytes, int] = {}
         size = 0
         for result in self.results.values():
-            if result not in places:
-                places[result] = size
+            if result not in offsets:
+                offsets[result] = size
                 size += len(result)
-        body = b"".join(places)
+        body = b"".join(offsets)
         head = {
             "format": FORMAT,
             "fingerprint": dict(self.fingerprint),
             "variables": sorted(self.variables),
             "files": sorted(self.files),
             "note": self.note,
-            "results": {key: [places[text], len(text)] for key, text in self.results.items()},
+            "results": {key: [offsets[text], len(text)] for key, text in self.results.items()},
         }
         rest = json.dumps(head).encode() + b"\n" + body
         return _digest(rest) + b"\n" + rest
@@ -77,7 +80,7 @@ def decode(data: bytes) -> Snapshot:
     """Return the snapshot in the bytes of a file.
 
     Raises:
-        SnapshotError: The bytes are damaged, or of another version of the host.
+        SnapshotError: The bytes are damaged, or of another format.
     """
     digest, _, rest = data.partition(b"\n")
     if digest != _digest(rest):
@@ -86,7 +89,7 @@ def decode(data: bytes) -> Snapshot:
     try:
         head: Any = json.loads(head_line)
         if head["format"] != FORMAT:
-            raise SnapshotError("the snapshot is of another version")
+            raise SnapshotError("the snapshot is of another format")
         places = cast("dict[str, list[int]]", head["results"])
         return Snapshot(
             fingerprint=_texts(head["fingerprint"]),
@@ -114,15 +117,18 @@ def _list_of_texts(value: Iterable[Any]) -> list[str]:
 class Store:
     """The snapshots of one state folder.
 
-    Files are private and written as a whole. The oldest files are removed. Without a writable
-    folder nothing is stored.
+    Files are private and replaced in one step. The oldest files are removed. Each write raises an
+    error if the folder cannot be written.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def salt(self) -> bytes:
-        """Return the secret of this machine, or b"" before the first snapshot was written."""
+        """Return a secret of this state folder, or b"" before the first snapshot was written.
+
+        It is b"", too, if the file is unreadable, damaged or another user may have written it.
+        """
         with suppress(OSError):
             salt = _read_own(f"{self._folder}/salt")
             return salt if len(salt) == _SALT_BYTES else b""
@@ -142,7 +148,7 @@ class Store:
             raise SnapshotError(f"the snapshot cannot be read: {exc.strerror}") from None
 
     def make_salt(self) -> bytes:
-        """Return the secret of this machine; make it first if it is missing.
+        """Return the secret of this state folder; make it first if it is missing or damaged.
 
         Raises:
             OSError: The folder is not writable.
@@ -151,9 +157,9 @@ class Store:
 
         if salt := self.salt():
             return salt
-        private_folder(_path(self._folder))
+        private_folder(_as_path(self._folder))
         file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.urandom(8).hex()}"
-        write_private(_path(scratch), os.urandom(_SALT_BYTES))
+        write_private(_as_path(scratch), os.urandom(_SALT_BYTES))
         try:
             # Several starts at a time must agree, so the first link stays.
             os.link(scratch, file)
@@ -179,7 +185,7 @@ class Store:
                 os.utime(file)
                 return
         if len(data) <= _MAX_BYTES:
-            replace_privately(_path(file), data)
+            replace_privately(_as_path(file), data)
             self._remove_oldest()
 
     def remove(self, name: str) -> None:
@@ -195,7 +201,7 @@ class Store:
                 os.unlink(entry.path)
 
 
-def _path(path: str) -> Any:
+def _as_path(path: str) -> Path:
     from pathlib import Path  # noqa: PLC0415  - not at each start
 
     return Path(path)
@@ -204,8 +210,10 @@ def _path(path: str) -> Any:
 def _read_own(path: str) -> bytes:
     """Return the bytes of a file that no other user can have written.
 
+    On Windows, the owner and the mode are not checked.
+
     Raises:
-        OSError: There is no such file, or another user owns it or may write to it.
+        OSError: There is no such file, it is too large, or another user owns it or may write to it.
     """
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from support.command_line import FILE, WITH_TOKEN, done, run, with_settings
 
 from standards_mcp.cli import cli
+from standards_mcp.config.loading import load_settings
+from standards_mcp.config.problems import check_programs
 
 Install = Callable[..., Path]
 
@@ -94,7 +96,10 @@ CANNOT = "cannot be started: "
         ('command = "no-such"', f"'no-such' {CANNOT}no such program is on PATH, which is "),
         ('command = "bin/server"', f"'bin/server' {CANNOT}it is not in "),
         ('command = "./server.py"', "make it executable, or set command to its interpreter"),
-        ('command = "sh server.py -q"', "write 'sh' alone, and the rest as a list into args"),
+        (
+            'command = "sh server.py -q"',
+            "set command to 'sh', and put the other words into the list args",
+        ),
         ('command = "server.py"', "give its whole path, or install it"),
         ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is not a folder; make it"),
     ],
@@ -107,6 +112,35 @@ def test_a_check_reports_a_missing_program_with_the_searched_places(server: str,
     assert result.exit_code == 1
     assert result.stdout.startswith("standards-mcp.toml:2: [servers.a] command: ")
     assert told in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "fix"),
+    [
+        (
+            "[servers.a]\ncommand = 'sh'\ncwd = '/no/such'",
+            "its cwd /no/such is not a folder; make it, or correct cwd",
+            "make the folder /no/such, or correct [servers.a] cwd",
+        ),
+        (
+            "[plugins.a]\npython = 'sh -I'",
+            "set python to 'sh', and leave out the other words",
+            "set [plugins.a] python to the whole path of an interpreter that exists",
+        ),
+        (
+            "[plugins.a]\npython = './server.py'",
+            "is not executable; make it executable, or set python to an interpreter",
+            "set [plugins.a] python to the whole path of an interpreter that exists",
+        ),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="paths and modes of POSIX")
+def test_the_fix_of_a_missing_program_fits_its_reason_and_key(text: str, told: str, fix: str):
+    Path("server.py").write_text("print()")
+    FILE.write_text(text)
+    (problem,) = check_programs(load_settings().settings)
+    assert problem.message.endswith(told)
+    assert problem.fix == fix
 
 
 def test_a_check_lists_the_plugins_that_it_does_not_start(install: Install):

@@ -27,8 +27,8 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.server import handlers
-from standards_mcp.server.offers import offered_results
 from standards_mcp.server.server import build_server
+from standards_mcp.server.snapshotting import offered_results
 from standards_mcp.server.stdio import serve_stdio
 from standards_mcp.start.front import Front, PlainStreams
 from standards_mcp.start.snapshot import Snapshot

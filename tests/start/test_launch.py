@@ -15,6 +15,7 @@ import pytest
 
 from standards_mcp._utils.places import user_state_folder
 from standards_mcp.start.fingerprint import fingerprint, installed_packages, installed_version
+from standards_mcp.start.front import DISCOVER, MODERN_VERSION, result_key
 from standards_mcp.start.launch import Launch
 from standards_mcp.start.snapshot import Snapshot, SnapshotError, Store, decode
 
@@ -31,8 +32,8 @@ def stored(launch: Launch, *files: Path, **results: bytes) -> Path:
         files=names,
         results=results,
     )
-    launch.store.write(launch.name(salt), snapshot)
-    return Path(user_state_folder(os.environ), "starts", launch.name(salt))
+    launch.store.write(launch.snapshot_name(salt), snapshot)
+    return Path(user_state_folder(os.environ), "starts", launch.snapshot_name(salt))
 
 
 @pytest.fixture
@@ -114,10 +115,10 @@ def test_each_change_alone_makes_a_snapshot_stale(
 ):
     (site / "config.toml").write_text("", encoding="utf-8")
     stored(Launch(()), site / "config.toml", site / ".env", a=b"{}")
-    assert Launch(()).read().results == {"a": b"{}"}
+    assert Launch(()).valid_snapshot().results == {"a": b"{}"}
     change(site, monkeypatch)
     with pytest.raises(SnapshotError, match=f"since the last start, {part} changed"):
-        Launch(()).read()
+        Launch(()).valid_snapshot()
 
 
 @pytest.mark.usefixtures("site")
@@ -129,15 +130,21 @@ def test_code_of_a_plain_distribution_and_other_variables_do_not_count(
     (site / "editable_plugin" / "__pycache__").mkdir()
     (site / "editable_plugin" / "__pycache__" / "code.pyc").write_bytes(b"x")
     monkeypatch.setenv("TERM_SESSION", "7")
-    assert Launch(()).read().results == {"a": b"{}"}
+    assert Launch(()).valid_snapshot().results == {"a": b"{}"}
 
 
-def test_an_editable_plugin_whose_code_is_elsewhere_has_no_snapshot(site: Path):
+@pytest.mark.parametrize("is_stored_before", [False, True])
+def test_an_editable_plugin_whose_code_is_elsewhere_has_no_snapshot(
+    site: Path, *, is_stored_before: bool
+):
+    if is_stored_before:
+        stored(Launch(()), a=b"{}")
     (site / "editable_plugin").rename(site / "hidden_plugin")
     assert installed_packages(sys.path) is None
-    stored(Launch(()), a=b"{}")
+    if not is_stored_before:
+        stored(Launch(()), a=b"{}")
     with pytest.raises(SnapshotError, match="was not found"):
-        Launch(()).read()
+        Launch(()).valid_snapshot()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +162,7 @@ def test_an_editable_plugin_whose_code_is_elsewhere_has_no_snapshot(site: Path):
 def test_options_that_choose_the_configuration_choose_the_snapshot(
     one: tuple[str, ...], other: tuple[str, ...], is_same: bool
 ):
-    assert (Launch(one).name(SALT) == Launch(other).name(SALT)) is is_same
+    assert (Launch(one).snapshot_name(SALT) == Launch(other).snapshot_name(SALT)) is is_same
 
 
 @pytest.mark.parametrize(
@@ -215,8 +222,8 @@ def damaged(data: bytes) -> dict[str, bytes]:
 def test_a_damaged_snapshot_is_not_used(kind: str):
     file = stored(Launch(()), a=b"{}")
     file.write_bytes(damaged(file.read_bytes())[kind])
-    with pytest.raises(SnapshotError, match=r"damaged|another version"):
-        Launch(()).read()
+    with pytest.raises(SnapshotError, match=r"damaged|another format"):
+        Launch(()).valid_snapshot()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such files")
@@ -225,16 +232,16 @@ def test_odd_files_end_no_start(site: Path):
     (site / "editable_plugin" / "loop").symlink_to(site / "editable_plugin")
     os.mkfifo(site / ".env")
     stored(Launch(()), site / ".env", a=b"{}")
-    assert Launch(()).read().results == {"a": b"{}"}
+    assert Launch(()).valid_snapshot().results == {"a": b"{}"}
     stored(Launch(()), Path("with\0zero"), a=b"{}")
-    assert Launch(()).read().results == {"a": b"{}"}
+    assert Launch(()).valid_snapshot().results == {"a": b"{}"}
 
 
 def test_a_damaged_salt_is_made_anew():
     file = stored(Launch(()), a=b"{}")
     file.with_name("salt").write_bytes(b"")
     stored(Launch(()), a=b"[]")
-    assert Launch(()).read().results == {"a": b"[]"}
+    assert Launch(()).valid_snapshot().results == {"a": b"[]"}
     assert [each.name for each in file.parent.glob("salt*")] == ["salt"]
 
 
@@ -258,14 +265,14 @@ def test_a_snapshot_that_others_may_write_is_not_used():
     file = stored(Launch(()), a=b"{}")
     file.chmod(0o666)
     with pytest.raises(SnapshotError, match="another user may have written it"):
-        Launch(()).read()
+        Launch(()).valid_snapshot()
 
 
 def test_a_snapshot_without_its_salt_is_not_used():
     file = stored(Launch(()), a=b"{}")
     file.with_name("salt").unlink()
     with pytest.raises(SnapshotError, match="there was no snapshot"):
-        Launch(()).read()
+        Launch(()).valid_snapshot()
 
 
 def test_equal_results_are_stored_once_and_come_back():
@@ -290,6 +297,13 @@ def test_the_folder_keeps_the_last_twenty_and_no_large_snapshot(tmp_path: Path):
     assert names == {str(number) for number in range(5, 25)}
 
 
+def test_only_the_snapshot_of_a_server_tells_of_the_last_start():
+    stored(Launch(()), commands=b"{}")
+    assert Launch(()).last_note() is None
+    stored(Launch(()), **{result_key(MODERN_VERSION, DISCOVER): b"{}"})
+    assert Launch(()).last_note() == ""
+
+
 def test_many_starts_at_a_time_agree_on_one_salt_and_leave_a_whole_snapshot():
     def begin(_: int) -> bytes:
         launch = Launch(())
@@ -299,7 +313,7 @@ def test_many_starts_at_a_time_agree_on_one_salt_and_leave_a_whole_snapshot():
     with ThreadPoolExecutor(20) as pool:
         salts = set(pool.map(begin, range(100)))
     assert len(salts) == 1
-    assert Launch(()).read().results == {"a": b"x" * 100_000}
+    assert Launch(()).valid_snapshot().results == {"a": b"x" * 100_000}
 
 
 def test_the_state_folder_is_the_one_of_platformdirs(monkeypatch: pytest.MonkeyPatch):

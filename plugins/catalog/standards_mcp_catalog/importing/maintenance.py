@@ -23,7 +23,7 @@ def remove_sets(
 ) -> Report:
     """Delete sets; records that are also in other sets stay there.
 
-    The report's ``relations`` are the relations that crosswalks lose.
+    ``relations`` in the report counts the relations that crosswalks lose.
     """
     return _remove(
         store,
@@ -41,40 +41,42 @@ def remove_starter(
     Paraphrases that users imported under other ids stay.
     """
 
-    def split() -> tuple[Sequence[StandardRecord], Sequence[str]]:
+    def select() -> tuple[Sequence[StandardRecord], Sequence[str]]:
         loaded = store.fetch([record.id for record in starter_records()])
         return (), [each.id for each in loaded if each.text_status == "paraphrase"]
 
-    return _remove(store, split, progress, dry_run=dry_run)
+    return _remove(store, select, progress, dry_run=dry_run)
 
 
 def _remove(
     store: LocalStore,
-    split: Callable[[], tuple[Sequence[StandardRecord], Sequence[str]]],
+    select: Callable[[], tuple[Sequence[StandardRecord], Sequence[str]]],
     progress: Progress | None,
     *,
     dry_run: bool,
 ) -> Report:
-    """Remove records; *split* returns the records to change and the ids of those to delete."""
+    """Remove records; *select* returns the records to change and the ids of those to delete."""
     report, deleted_ids = Report(dry_run=dry_run), list[str]()
 
-    def leaving() -> Iterator[StandardRecord]:
-        # The store iterates under its lock, and reads `deleted_ids` afterwards.
-        left, deleted = split()
+    def kept() -> Iterator[StandardRecord]:
+        # The store runs this under its lock, unless with `dry_run`, and reads `deleted_ids`
+        # afterwards. Records read earlier could have been replaced since, and would overwrite the
+        # new ones.
+        changed, deleted = select()
         deleted_ids.extend(deleted)
-        report.deleted, report.left = len(deleted), len(left)
+        report.deleted, report.left = len(deleted), len(changed)
         lost = store.database.relations.crosswalks(deleted)
         report.relations = sum(count for _, count in lost)
-        yield from left
+        yield from changed
 
-    store.write(leaving(), deleted_ids, progress, dry_run=dry_run)
+    store.write(kept(), deleted_ids, progress, dry_run=dry_run)
     return report
 
 
 def rename_sets(
     store: LocalStore,
     set_ids: Collection[str],
-    names: Mapping[str, str],
+    fields: Mapping[str, str],
     progress: Progress | None = None,
     *,
     dry_run: bool = False,
@@ -82,30 +84,31 @@ def rename_sets(
     """Rename sets or their jurisdictions; later imports of the sets keep the names.
 
     Args:
-        names: One entry of `standards_mcp_catalog.sets.GivenNames`.
+        fields: One entry of `standards_mcp_catalog.sets.GivenNames`.
 
     Returns:
         The number of records that change.
     """
-    new_names = dict.fromkeys(set_ids, names)
+    names_by_set = dict.fromkeys(set_ids, fields)
     count = 0
 
     def changed() -> Iterator[StandardRecord]:
-        # The store iterates under its lock, so that a rename does not bring back replaced records.
+        # The store runs this under its lock, unless with `dry_run`. Records read earlier could have
+        # been replaced since, and would overwrite the new ones.
         nonlocal count
-        all_names = with_names(store.database.given_names(), new_names)
+        names_with_new = with_names(store.database.given_names(), names_by_set)
         for record in store.records(set_ids):
-            after = renamed(record, all_names)
+            after = renamed(record, names_with_new)
             if after.to_dict() != record.to_dict():
                 count += 1
                 yield after
 
-    store.write(changed(), (), progress, names=new_names, dry_run=dry_run)
+    store.write(changed(), (), progress, names=names_by_set, dry_run=dry_run)
     return count
 
 
 def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:
-    """Delete a crosswalk; the report's ``relations`` is the number of its relations."""
+    """Delete a crosswalk; ``relations`` in the report counts its relations."""
     counts = {each.id: count for each, count in store.database.relations.crosswalks()}
     if not dry_run:
         store.remove_crosswalk(crosswalk_id)

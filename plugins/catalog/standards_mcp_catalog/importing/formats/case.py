@@ -16,7 +16,7 @@ from standards_mcp_catalog.importing.report import Item, Problem, Statement, los
 from standards_mcp_catalog.relations import Crosswalk, field_of, inverse, parse_kind
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
-from .csp import known_levels, levels_title
+from .csp import levels_title, noted_levels
 from .tree import Node, build_tree
 from .values import Fields, Object, array_of, is_object, present, unwrapped
 
@@ -188,7 +188,7 @@ def _node(item: Fields, id_: str, links: _Links, licences: Mapping[str, str], to
         notation=item.text("humanCodingScheme"),
         parents=(first.id,) if is_child and first is not None else (),
         order=order,
-        levels=known_levels(item, "educationLevel"),
+        levels=noted_levels(item, "educationLevel"),
         fields=present(extra),
     )
 

@@ -1,12 +1,12 @@
-"""The Common Standards Project's standard sets, as its API and its dumps give them.
+"""Read standard sets of the Common Standards Project, from its API or its dumps.
 
-https://commonstandardsproject.com/developers describes the API; the shapes that its data really
-has follow from https://github.com/commonstandardsproject/api, ``models/standard_set.rb``:
+https://commonstandardsproject.com/developers describes the API. The real form of the data follows
+from ``models/standard_set.rb`` in https://github.com/commonstandardsproject/api:
 
 * everything may be wrapped in ``{"data": ...}``, and ``{"data": {}}`` means an unknown id;
 * ``standards`` is a map by id, or an array;
-* ``ancestorIds`` has the parent first and the root last, and ``parentId`` is null where a level
-  is skipped, although there are ancestors;
+* ``ancestorIds`` has the parent first and the root last;
+* ``parentId`` is null if a level is skipped, although there are ancestors;
 * an element of ``educationLevels`` may hold several, such as ``"01,02"``.
 """
 
@@ -22,7 +22,7 @@ from standards_mcp_catalog.vocabulary.grades import GRADES, normalize_levels, sp
 from .tree import Node, build_tree
 from .values import Fields, array_of, is_array, is_object, present, unwrapped
 
-_UNKNOWN = "Unspecified"
+_NO_SUBJECT = "Unspecified"
 
 
 def is_csp(value: object) -> bool:
@@ -85,7 +85,7 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
     document, license_ = fields.part("document"), fields.part("license")
     jurisdiction, set_id = fields.part("jurisdiction"), fields.text("id")
     jurisdiction_id = jurisdiction.text("id") or set_id.partition("_")[0]
-    levels = known_levels(fields, "educationLevels")
+    levels = noted_levels(fields, "educationLevels")
     return present(
         {
             "standard_set_id": set_id,
@@ -93,7 +93,7 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
             or levels_title(levels)
             or document.text("title")
             or set_id,
-            "subject": fields.text("subject", "normalizedSubject") or _UNKNOWN,
+            "subject": fields.text("subject", "normalizedSubject") or _NO_SUBJECT,
             "normalized_subject": fields.text("normalizedSubject"),
             "education_levels": levels,
             "document_id": document.text("id"),
@@ -112,12 +112,12 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
 
 
 def levels_title(levels: tuple[str, ...]) -> str:
-    """Return ``Grades 9-12`` as the title of a set with these education levels; "" for none."""
+    """Return a title such as ``Grades 9-12`` for these education levels, or "" without any."""
     return f"Grade{'' if len(levels) == 1 else 's'} {spoken_levels(levels)}" if levels else ""
 
 
-def known_levels(fields: Fields, name: str) -> tuple[str, ...]:
-    """Return the education levels in a field, as codes. Unknown ones are kept and noted."""
+def noted_levels(fields: Fields, name: str) -> tuple[str, ...]:
+    """Return the education levels in a field as codes; keep unknown levels, and note a problem."""
     levels = normalize_levels(fields.texts(name))
     if unknown := [level for level in levels if level not in GRADES]:
         fields.note("unknown education level", ", ".join(unknown)[:200])

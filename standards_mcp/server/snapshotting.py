@@ -24,8 +24,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from standards_mcp._utils.messages import Received
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
-from standards_mcp.snapshots import store_results, tools_table
-from standards_mcp.start.front import DISCOVER, INITIALIZE, LISTS, META, result_key
+from standards_mcp.snapshot_writing import store_results, tools_table
+from standards_mcp.start.front import DISCOVER, INITIALIZE, LISTS, META_PREFIX, result_key
 from standards_mcp.start.launch import Launch
 
 from .server import IS_OWN_SESSION, HostServer
@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 
 _CLIENT: Final = {"name": "standards-mcp", "version": "0"}
 _QUIET_SECONDS: Final = 0.3
-"""Time after the first listing: the client's next request comes first."""
+"""Pause before a snapshot is made, so that it does not delay the client's next request."""
 _CHANGE_SECONDS: Final = 5.0
 """Time after a change, so that a plugin that often changes its tools costs little."""
 
 
-class _Session:
+class _LocalClient:
     """A client of the server in the same process."""
 
     def __init__(
@@ -69,43 +69,46 @@ class _Session:
 
 
 async def offered_results(server: HostServer) -> dict[str, bytes]:
-    """Return the results of the handshakes and of all pages of the lists, in each version."""
+    """Return the results of the introductions and lists in each protocol version.
+
+    These are the handshakes, `server/discover`, and all pages of the lists.
+    """
     results: dict[str, bytes] = {}
     token = IS_OWN_SESSION.set(True)
     try:
         for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS):
-            to_server, received = anyio.create_memory_object_stream[Received](1)
-            sent, from_server = anyio.create_memory_object_stream[SessionMessage](10)
+            to_server, server_input = anyio.create_memory_object_stream[Received](1)
+            server_output, from_server = anyio.create_memory_object_stream[SessionMessage](10)
             async with anyio.create_task_group() as group, to_server, from_server:
 
                 async def serve(
-                    received: MemoryObjectReceiveStream[Received] = received,
-                    sent: MemoryObjectSendStream[SessionMessage] = sent,
+                    server_input: MemoryObjectReceiveStream[Received] = server_input,
+                    server_output: MemoryObjectSendStream[SessionMessage] = server_output,
                 ) -> None:
                     await serve_dual_era_loop(
                         server,
-                        received,
-                        sent,
+                        server_input,
+                        server_output,
                         lifespan_state=None,
                         init_options=server.create_initialization_options(),
                     )
 
                 group.start_soon(serve)
-                session = _Session(to_server, from_server)
-                results |= await _results_of_version(session, version)
+                client = _LocalClient(to_server, from_server)
+                results |= await _results_of_version(client, version)
                 group.cancel_scope.cancel()
     finally:
         IS_OWN_SESSION.reset(token)
     return results
 
 
-async def _results_of_version(session: _Session, version: str) -> dict[str, bytes]:
+async def _results_of_version(client: _LocalClient, version: str) -> dict[str, bytes]:
     results: dict[str, bytes] = {}
     is_modern = version in MODERN_PROTOCOL_VERSIONS
     envelope: dict[str, Any] = {}
     if is_modern:
         values = {"protocolVersion": version, "clientInfo": _CLIENT, "clientCapabilities": {}}
-        envelope = {"_meta": {f"{META}{name}": value for name, value in values.items()}}
+        envelope = {"_meta": {f"{META_PREFIX}{name}": value for name, value in values.items()}}
         introduction, params = DISCOVER, envelope
     else:
         introduction = INITIALIZE
@@ -113,7 +116,7 @@ async def _results_of_version(session: _Session, version: str) -> dict[str, byte
     for method in (introduction, *LISTS):
         fields, cursor = dict(params if method == introduction else envelope), ""
         while True:
-            result = await session.result(method, fields)
+            result = await client.result(method, fields)
             if result is None:
                 break
             results[result_key(version, method, cursor)] = pydantic_core.to_json(result)
@@ -121,15 +124,18 @@ async def _results_of_version(session: _Session, version: str) -> dict[str, byte
                 break
             fields["cursor"] = cursor
         if method == INITIALIZE:
-            await session.notify("notifications/initialized")
+            await client.notify("notifications/initialized")
     return results
 
 
 async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources: Sources) -> None:
-    """Store a snapshot of what the server offers, now and after each change."""
+    """Store a snapshot of what the server offers; remove it if snapshots are off.
+
+    It is stored once a client has listed the offers, and after each change.
+    """
     settings = host.settings.server
     if not settings.snapshot:
-        launch.remove()
+        launch.remove_snapshot()
     # With traces, each request has a span of its own, but these requests come from no client.
     if not settings.snapshot or settings.telemetry.traces:
         return
@@ -144,7 +150,7 @@ async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources:
             pause = _CHANGE_SECONDS
             changed.clear()
             results = await offered_results(server) | tools_table(host)
-            # A folder that cannot be written leaves all starts as they are without snapshots.
+            # If the folder cannot be written, every start is as slow as without snapshots.
             with suppress(OSError):
                 await to_thread.run_sync(store_results, host, launch, sources, results, launch.note)
             await changed.wait()

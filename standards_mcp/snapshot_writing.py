@@ -1,4 +1,4 @@
-"""Store snapshots of a host; `standards_mcp.start` reads them before anything is imported."""
+"""Write snapshots of a host; `standards_mcp.start` reads them before the host is imported."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from .loading.records import PluginKind, Status
 from .loading.services import used_services
 from .plugin import MissingServiceError
 from .start.fingerprint import fingerprint
-from .start.launch import COMMANDS, TOOLS, Launch
+from .start.launch import COMMANDS_KEY, TOOLS_KEY, Launch
 from .start.snapshot import Snapshot, SnapshotError
 
 
 def store_results(
     host: Host, launch: Launch, sources: Sources, results: Mapping[str, bytes], note: str | None
 ) -> None:
-    """Store results for the next start, unless their inputs have changed since this start.
+    """Store results for the next start.
+
+    Nothing is stored if a configuration file has changed since this start, or if the packages are
+    unknown. The commands of a snapshot with an equal fingerprint are kept.
 
     Args:
-        note: Why this start was not answered from a snapshot; None keeps the earlier note and the
-            other results.
+        note: Why this start was not answered from a snapshot, or "" if it was; None keeps the
+            earlier note and, with an equal fingerprint, the other results.
 
     Raises:
         OSError: The folder of the snapshots cannot be written.
@@ -41,14 +44,14 @@ def store_results(
         for name in plugin_variables(record.settings_type).values()
     }
     files = [*configuration, *_state_files(host)]
-    name = launch.name(salt)
+    name = launch.snapshot_name(salt)
     current = fingerprint(salt, launch, variables, files)
     earlier = None
     with suppress(SnapshotError):
         earlier = launch.store.read(name)
     kept = earlier.results if earlier and earlier.fingerprint == current else {}
     if note is not None:  # from a server, which knows all but the commands
-        kept = {key: result for key, result in kept.items() if key == COMMANDS}
+        kept = {key: result for key, result in kept.items() if key == COMMANDS_KEY}
     snapshot = Snapshot(
         fingerprint=current,
         variables=variables,
@@ -68,7 +71,10 @@ def _configuration_files(host: Host, sources: Sources) -> list[str]:
 
 
 def _state_files(host: Host) -> list[str]:
-    """Return the files in which the host keeps lists and approvals of other processes."""
+    """Return the files in which the host remembers offers and approvals.
+
+    They have what isolated plugins and servers offered, and what the user approved.
+    """
     return [
         str(file)
         for name, record in host.manager.records.items()
@@ -82,21 +88,27 @@ def store_commands(
 ) -> None:
     """Store the plugins and helps of all commands; ignore a folder that cannot be written.
 
-    Nothing is stored if a plugin has failed, whose commands are unknown.
+    Nothing is stored if a plugin has failed, whose commands are unknown, or with
+    ``server.snapshot = false``.
     """
     if not _has_failures(host):
-        _try_to_store(host, launch, sources, {COMMANDS: json.dumps(commands).encode()})
+        _try_to_store(host, launch, sources, {COMMANDS_KEY: json.dumps(commands).encode()})
 
 
 def store_tools(host: Host, launch: Launch, sources: Sources) -> None:
-    """Store the plugins behind each tool; ignore a folder that cannot be written."""
+    """Store the plugins behind each tool; ignore a folder that cannot be written.
+
+    No tools are stored if a plugin has failed, and nothing with ``server.snapshot = false``.
+    """
     _try_to_store(host, launch, sources, tools_table(host))
 
 
 def tools_table(host: Host) -> dict[str, bytes]:
-    """Return the plugins behind each tool as a result to store; nothing if a plugin has failed.
+    """Return the plugins behind each tool as a result to store.
 
-    A plugin that failed may serve more tools, or refuse calls, at the next start.
+    The result is empty under ``strict``, and if a plugin has failed: it may serve more tools, or
+    refuse calls, at the next start. Tools are left out whose services would be chosen differently
+    with fewer plugins.
     """
     if _has_failures(host):
         return {}
@@ -111,7 +123,7 @@ def tools_table(host: Host) -> dict[str, bytes]:
         with suppress(MissingServiceError):  # with fewer plugins, another provider may be chosen
             services.check(used)
             table[name] = sorted(plugins)
-    return {TOOLS: json.dumps(table).encode()}
+    return {TOOLS_KEY: json.dumps(table).encode()}
 
 
 def _has_failures(host: Host) -> bool:
