@@ -1,10 +1,10 @@
 """Leave out plugins that end or hang the host's start, and keep the outcome of each last start.
 
-A file has a note about each plugin. While the code of a plugin is loaded or started, another file has
-its *attempt*. If a later start finds an attempt of a process that has ended, then the plugin ended that
-process, or hung until a client gave up, or a client ended the process by chance. A trial in another
-process decides: a plugin that ends or hangs the trial, too, is left out for a day. Any other plugin
-is loaded.
+A file has a note about each plugin. While the code of a plugin is loaded or started, another file
+has its *attempt*. If a later start finds an attempt of a process that has ended, then the plugin
+ended that process, or hung until a client gave up, or a client ended the process by chance. A trial
+in another process decides: a plugin that ends or hangs the trial, too, is left out for a day. Any
+other plugin is loaded.
 """
 
 from __future__ import annotations
