@@ -59,7 +59,7 @@ def has_snapshot() -> bool:
 
 def first_start(serve: Callable[[], Peer]) -> None:
     """Start a server, and let it store a snapshot."""
-    Launch(()).remove()
+    Launch(()).remove_snapshot()
     peer = serve()
     peer.initialize()
     assert peer.tool_names() == ["greet"]
