@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -315,8 +315,7 @@ def _fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, tuple):
         return value in shape
     if isinstance(shape, list):
-        items: list[Any] = value if isinstance(value, list) else [value]
-        return items is value and all(_fits(item, shape[0]) for item in items)
+        return isinstance(value, list) and _all_fit(cast("Sequence[Any]", value), shape[0])
     if not isinstance(value, dict):
         return False
     shapes = cast("dict[str, Any]", shape)
@@ -324,3 +323,7 @@ def _fits(value: Any, shape: Any) -> bool:
         _fits(inner, shapes.get(key, shapes.get(_ANY_KEY, object)))
         for key, inner in cast("dict[str, Any]", value).items()
     )
+
+
+def _all_fit(items: Sequence[Any], shape: Any) -> bool:
+    return all(_fits(item, shape) for item in items)
