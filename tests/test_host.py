@@ -81,12 +81,15 @@ def test_a_start_is_noted_where_others_than_the_hosts_own_plugins_are_tried(
     tried: list[bool] = []
 
     def load() -> type[Plugin]:
-        tried.append(any((tmp_path / "state").glob("plugins-*.json")))
+        attempts = (tmp_path / "state").glob("plugins-*.attempt")
+        tried.append(any("acme" in file.read_text() for file in attempts))
         return Acme
 
     record = PluginInfo(name="acme", load=load, distribution=distribution)
     Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[record]).load()
     assert tried == [noted]
+    left = (tmp_path / "state").glob("plugins-*.attempt")
+    assert not any(file.read_text().strip() for file in left)
 
 
 @pytest.mark.parametrize("strict", [False, True])
