@@ -13,7 +13,6 @@ from .host import Host
 from .loading.records import PluginKind, Status
 from .loading.services import used_services
 from .plugin import MissingServiceError
-from .start.fingerprint import fingerprint
 from .start.launch import COMMANDS_KEY, TOOLS_KEY, Launch
 from .start.snapshot import Snapshot, SnapshotError
 
@@ -45,7 +44,7 @@ def store_results(
     }
     files = [*configuration, *_state_files(host)]
     name = launch.snapshot_name(salt)
-    current = fingerprint(salt, launch, variables, files)
+    current = launch.fingerprint(salt, variables, files)
     earlier = None
     with suppress(SnapshotError):
         earlier = launch.store.read(name)

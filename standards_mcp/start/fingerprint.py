@@ -18,7 +18,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from stat import S_ISREG
-from typing import Protocol
 
 # Suffixes of metadata folders.
 _METADATA = (".dist-info", ".egg-info")
@@ -32,40 +31,30 @@ _MAX_BYTES = 1 << 20
 """Of larger files, only the size and the time of the last change count."""
 
 
-class StartState(Protocol):
-    """The state of a process at its start, before plugins can change it."""
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment variables."""
-        ...
-
-    @property
-    def path(self) -> list[str]:
-        """The folders for imports."""
-        ...
-
-    @property
-    def packages(self) -> list[object] | None:
-        """See `installed_packages`."""
-        ...
-
-
 def fingerprint(
-    salt: bytes, start: StartState, variables: Collection[str], files: Iterable[str]
+    salt: bytes,
+    *,
+    path: Sequence[str],
+    packages: Sequence[object] | None,
+    environment: Mapping[str, str],
+    variables: Collection[str],
+    files: Iterable[str],
 ) -> dict[str, str]:
     """Return the parts of the fingerprint of a start. The keys are shown to people.
 
     Args:
         salt: A secret of the state folder.
+        path: The folders for imports.
+        packages: See `installed_packages`.
+        environment: The environment variables.
         variables: The environment variables that settings of plugins read, by name. Variables with
             the host's prefix always count.
         files: The absolute paths of the files from which settings were read or could be read.
     """
     parts = {
-        "Python": (sys.version, sys.executable, sys.flags, start.path),
-        "installed packages": start.packages,
-        "environment variables": _relevant(start.environment, variables),
+        "Python": (sys.version, sys.executable, sys.flags, path),
+        "installed packages": packages,
+        "environment variables": _relevant(environment, variables),
         "configuration or state files": [(file, _contents(file)) for file in sorted(files)],
     }
     return {name: keyed_digest(salt, value) for name, value in parts.items()}

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final
 
 from standards_mcp._utils.lines import DescriptorLines
@@ -41,7 +42,6 @@ class Launch:
     Attributes:
         began: `time.perf_counter` at the start.
         options: The options before the command that choose the configuration, with their values.
-        command: The command; empty without one.
         front: Answers the client from a snapshot, or None.
         keeps_snapshots: True if this process serves a client over stdio.
     """
@@ -53,9 +53,8 @@ class Launch:
         self.path = list(sys.path)
         self._folder = _working_folder()
         self.options, rest = _split_arguments(arguments)
-        self.command = rest[0] if rest else ""
         others = [argument for argument in rest[1:] if argument != "--watch"]
-        is_serve = self.command in ("", "serve")
+        is_serve = rest[:1] in ([], ["serve"])
         self.serves_stdio = is_serve and " ".join(others) in _STDIO_ARGUMENTS
         # The configured `state_dir` is ignored here: snapshots are used before the configuration
         # is read.
@@ -64,15 +63,24 @@ class Launch:
         self.front: Front | None = None
         self.keeps_snapshots = False
         self._why_no_front = ""
-        self._packages: list[object] | None = None
-        self._knows_packages = False
 
-    @property
+    @cached_property
     def packages(self) -> list[object] | None:
         """The stamps of the installed packages at the start; see `installed_packages`."""
-        if not self._knows_packages:
-            self._packages, self._knows_packages = installed_packages(self.path), True
-        return self._packages
+        return installed_packages(self.path)
+
+    def fingerprint(
+        self, salt: bytes, variables: Collection[str], files: Iterable[str]
+    ) -> dict[str, str]:
+        """Return the fingerprint of this start; see `fingerprint`."""
+        return fingerprint(
+            salt,
+            path=self.path,
+            packages=self.packages,
+            environment=self.environment,
+            variables=variables,
+            files=files,
+        )
 
     def snapshot_name(self, salt: bytes) -> str:
         """Return the name of the snapshot for this environment, folder and these options."""
@@ -84,18 +92,29 @@ class Launch:
         Raises:
             SnapshotError: There is none, or something has changed since.
         """
+        if isinstance(self._snapshot, SnapshotError):
+            raise self._snapshot
+        return self._snapshot
+
+    # One command asks for its help, its plugin and the plugins of its tool.
+    @cached_property
+    def _snapshot(self) -> Snapshot | SnapshotError:
+        """The snapshot of the last start, or the reason why it is not valid."""
         salt = self.store.salt()
         if not salt:
-            raise SnapshotError("there was no snapshot")
-        snapshot = self.store.read(self.snapshot_name(salt))
+            return SnapshotError("there was no snapshot")
+        try:
+            snapshot = self.store.read(self.snapshot_name(salt))
+        except SnapshotError as exc:
+            return exc
         if self.packages is None:
-            raise SnapshotError("the code of an editable plugin was not found")
-        current = fingerprint(salt, self, snapshot.variables, snapshot.files)
+            return SnapshotError("the code of an editable plugin was not found")
+        current = self.fingerprint(salt, snapshot.variables, snapshot.files)
         changed = [
             name for name, value in current.items() if snapshot.fingerprint.get(name) != value
         ]
         if changed:
-            raise SnapshotError(f"since the last start, {' and '.join(changed)} changed")
+            return SnapshotError(f"since the last start, {' and '.join(changed)} changed")
         return snapshot
 
     @property

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from standards_mcp._utils.places import user_state_folder
-from standards_mcp.start.fingerprint import fingerprint, installed_packages, installed_version
+from standards_mcp.start.fingerprint import installed_packages, installed_version
 from standards_mcp.start.front import DISCOVER, MODERN_VERSION, result_key
 from standards_mcp.start.launch import Launch
 from standards_mcp.start.snapshot import Snapshot, SnapshotError, Store, decode
@@ -27,7 +27,7 @@ def stored(launch: Launch, *files: Path, **results: bytes) -> Path:
     salt = launch.store.make_salt()
     names = [str(file) for file in files]
     snapshot = Snapshot(
-        fingerprint=fingerprint(salt, launch, ["ACME_TOKEN"], names),
+        fingerprint=launch.fingerprint(salt, ["ACME_TOKEN"], names),
         variables=["ACME_TOKEN"],
         files=names,
         results=results,
