@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
-import docx
 import pytest
+import support.word
 
 from standards_mcp_documents import DocumentReader
 
@@ -46,38 +43,12 @@ def pdf() -> Callable[..., bytes]:
 
 @pytest.fixture
 def word_document() -> Callable[..., bytes]:
-    return _word_document
+    return support.word.word_document
 
 
 @pytest.fixture
 def zipped() -> Callable[..., bytes]:
-    return _zipped
-
-
-def _word_document(change: Callable[[Any], None] | None = None) -> bytes:
-    """Return a Word document with a heading, a list, a table and a last line."""
-    word, file = docx.Document(), io.BytesIO()
-    word.core_properties.title = ""
-    word.add_heading("Platform engineer", 1)
-    word.add_paragraph("Ran Kafka clusters", style="List Bullet")
-    word.add_paragraph("")
-    table = word.add_table(2, 2)
-    table.cell(0, 0).text = "Go\nRust"
-    table.cell(0, 1).text = "five years"
-    table.cell(1, 0).merge(table.cell(1, 1)).text = "Terraform"
-    word.add_paragraph("The end")
-    if change is not None:
-        change(word)
-    word.save(file)
-    return file.getvalue()
-
-
-def _zipped(parts: dict[str, int]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, size in parts.items():
-            archive.writestr(name, bytes(size))
-    return file.getvalue()
+    return support.word.zipped
 
 
 def _pdf(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import docx
 import pytest
+import support.word
 
 from standards_mcp_career.answers import IngestAnswer
 from standards_mcp_career.audit import AuditLog
@@ -51,31 +49,6 @@ def _pdf_of(*pages: str, is_protected: bool = False) -> bytes:
     return file.getvalue()
 
 
-def _word_document(change: Callable[[Any], None] | None = None) -> bytes:
-    """Return a Word document with a heading, a list, a table and a text box."""
-    word, file = docx.Document(), io.BytesIO()
-    word.add_heading("Platform engineer", 1)
-    word.add_paragraph("Ran Kafka clusters", style="List Bullet")
-    word.add_paragraph("")
-    table = word.add_table(2, 2)
-    table.cell(0, 0).text = "Go\nRust"
-    table.cell(0, 1).text = "five years"
-    table.cell(1, 0).merge(table.cell(1, 1)).text = "Terraform"
-    word.add_paragraph("The end")
-    if change is not None:
-        change(word)
-    word.save(file)
-    return file.getvalue()
-
-
-def _zipped(parts: dict[str, int]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, size in parts.items():
-            archive.writestr(name, bytes(size))
-    return file.getvalue()
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "resumes"
@@ -95,9 +68,9 @@ def pdf_of() -> Make:
 
 @pytest.fixture
 def word_document() -> Make:
-    return _word_document
+    return support.word.word_document
 
 
 @pytest.fixture
 def zipped() -> Make:
-    return _zipped
+    return support.word.zipped
