@@ -1,0 +1,5 @@
+"""Alignment: check lessons, units and editions against educational standards."""
+
+from .plugin import AlignmentPlugin
+
+__all__ = ["AlignmentPlugin"]
