@@ -16,6 +16,7 @@ from .entries import (
     missing_variables,
     options_of,
     own_servers,
+    service_options,
 )
 
 _MISSING_FILE_FIX: Final = (
@@ -47,7 +48,10 @@ def _check_entry(client: Client, name: str, entry: Entry) -> Finding:
         # No advice to install again: without the file, the server would expose more.
         message = f"{name!r} names the configuration {file}, which does not exist"
         return Finding(client.title, "error", message, _MISSING_FILE_FIX)
-    fix = f"Run `{install_command(client, name, options_of(command_line))}` again."
+    command_to_repeat = install_command(
+        client, name, options_of(command_line), after=service_options(command_line)
+    )
+    fix = f"Run `{command_to_repeat}` again."
     if not Path(command).is_absolute():
         message = f"{name!r} starts {command!r}, which the client may not find"
         return Finding(client.title, "warning", message, fix)
@@ -64,7 +68,10 @@ def _check_variables(
     """Return a finding if the server of an entry lacks variables that are set here.
 
     An entry with another configuration file is skipped: the variables here are not meant for it.
+    Nor are they meant for an entry that connects to a service.
     """
+    if service_options(client.command_line(entry)):
+        return None
     file = dict(options_of(server.options)).get("--config")
     missing = missing_variables(client, entry, server.variables)
     if not missing or configuration_of(client, entry) != (Path(file) if file else None):

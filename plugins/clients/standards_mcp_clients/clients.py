@@ -96,6 +96,43 @@ def _goose_entry(name: str, launch: Launch) -> Entry:
     }
 
 
+ServiceEntry = Callable[[str, str, str], Entry | None]
+"""Returns the entry for a service, from a name, an address, and the variable with the token or "".
+
+None means that the client cannot take the token from a variable.
+"""
+
+
+def _at(address: str, reference: str = "", **constants: str) -> ServiceEntry:
+    """Return the entries of a client that connects to services.
+
+    Args:
+        address: The key of the address.
+        reference: The client's way to name a variable in a header, with ``NAME`` for its name.
+    """
+
+    def entry(name: str, url: str, variable: str) -> Entry | None:
+        del name
+        if variable and not reference:
+            return None
+        token = f"Bearer {reference.replace('NAME', variable)}"
+        headers = {"headers": {"Authorization": token}} if variable else {}
+        return {**constants, address: url, **headers}
+
+    return entry
+
+
+def _codex_service(name: str, url: str, variable: str) -> Entry:
+    del name
+    return {"url": url} | ({"bearer_token_env_var": variable} if variable else {})
+
+
+def _goose_service(name: str, url: str, variable: str) -> Entry:
+    entry = {"name": name, "type": "streamable_http", "enabled": True, "uri": url, "timeout": 300}
+    headers = {"Authorization": f"Bearer ${{{variable}}}"}
+    return entry | ({"headers": headers, "env_keys": [variable]} if variable else {})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """An MCP client.
@@ -109,6 +146,9 @@ class Client:
         entry: Returns the client's entry for a server with a name.
         command: The key of the command in the entry.
         environment: The key of the variables in the entry.
+        service: Returns the client's entry for a service; None if it only starts programs.
+        address: The key of the address in this entry.
+        sign_in: The next step for a user who signs in to a service.
         after: The next step for the user.
     """
 
@@ -120,6 +160,9 @@ class Client:
     entry: Callable[[str, Launch], Entry] = _plain_entry
     command: str = "command"
     environment: str = "env"
+    service: ServiceEntry | None = None
+    address: str = "url"
+    sign_in: str = "It asks you to sign in when it connects."
     after: str
 
     def file(self, system: System, *, project: bool = False) -> Path:
@@ -165,6 +208,10 @@ CLIENTS: Final = (
         title="Claude Desktop",
         settings=lambda system: system.applications / "Claude" / "claude_desktop_config.json",
         after="Quit Claude Desktop completely and open it again.",
+        sign_in=(
+            "Claude Desktop signs in to services that are added in its own settings: Connectors, "
+            "Add custom connector, with this address."
+        ),
     ),
     Client(
         key="claude-code",
@@ -172,13 +219,16 @@ CLIENTS: Final = (
         settings=lambda system: system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json",
         project=".mcp.json",
         entry=_typed_entry,
+        service=_at("url", "${NAME}", type="http"),
         after="Start a new Claude Code session; /mcp lists the server.",
+        sign_in="Choose it in /mcp and then Authenticate.",
     ),
     Client(
         key="cursor",
         title="Cursor",
         settings=lambda system: system.home / ".cursor" / "mcp.json",
         project=".cursor/mcp.json",
+        service=_at("url", "${env:NAME}"),
         after="Open Cursor's settings, MCP, and switch the server on.",
     ),
     Client(
@@ -188,12 +238,15 @@ CLIENTS: Final = (
         settings=lambda system: _vscode_folder(system) / "mcp.json",
         project=".vscode/mcp.json",
         entry=_typed_entry,
+        service=_at("url", type="http"),
         after="Run `MCP: List Servers` in VS Code and start it.",
     ),
     Client(
         key="windsurf",
         title="Windsurf",
         settings=lambda system: system.home / ".codeium" / "windsurf" / "mcp_config.json",
+        service=_at("serverUrl", "${env:NAME}"),
+        address="serverUrl",
         after="Refresh the MCP servers in Windsurf's settings.",
     ),
     Client(
@@ -202,6 +255,7 @@ CLIENTS: Final = (
         table=("context_servers",),
         settings=_zed_file,
         project=".zed/settings.json",
+        service=_at("url"),
         after="Zed reads its settings at once; its agent panel lists the server.",
     ),
     Client(
@@ -210,6 +264,8 @@ CLIENTS: Final = (
         table=("mcp_servers",),
         settings=lambda system: system.folder("CODEX_HOME", ".codex") / "config.toml",
         project=".codex/config.toml",
+        service=_codex_service,
+        sign_in="Run `codex mcp login` with its name.",
         after="Start a new Codex session.",
     ),
     Client(
@@ -217,6 +273,8 @@ CLIENTS: Final = (
         title="Gemini CLI",
         settings=lambda system: system.home / ".gemini" / "settings.json",
         project=".gemini/settings.json",
+        service=_at("httpUrl", "${NAME}"),
+        address="httpUrl",
         after="Start Gemini CLI again; /mcp lists the server.",
     ),
     Client(
@@ -226,6 +284,7 @@ CLIENTS: Final = (
             _vscode_folder(system)
             / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
         ),
+        service=_at("url", type="streamableHttp"),
         after="Open Cline's MCP servers in VS Code; it reads the file at once.",
     ),
     Client(
@@ -236,6 +295,8 @@ CLIENTS: Final = (
         entry=_goose_entry,
         command="cmd",
         environment="envs",
+        service=_goose_service,
+        address="uri",
         after="Start a new Goose session.",
     ),
 )

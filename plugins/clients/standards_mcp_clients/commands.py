@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from standards_mcp.commands import (
 from standards_mcp.files import Edit, describe_decoding, edit_text
 
 from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System
+from .connect import service_address, token_of, token_option
 from .entries import (
     ClientFileError,
     Options,
@@ -34,6 +36,7 @@ from .entries import (
     servers,
     snippet,
     with_server,
+    with_service,
     without_server,
 )
 
@@ -58,6 +61,12 @@ _project = click.option(
     is_flag=True,
     help="Use the project's configuration in this folder, not the user's own.",
 )
+_url = click.option(
+    "--url",
+    callback=service_address,
+    metavar="URL",
+    help="The address of a service over HTTP, in place of a server on this machine.",
+)
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 _yes = click.option(
     "--yes", is_flag=True, help="Skip the confirmation when the entry loses options."
@@ -71,6 +80,8 @@ _yes = click.option(
         "install vscode --env PINECONE_API_KEY=... --dry-run",
         "install claude-desktop --env PINECONE_API_KEY",
         "--config school.toml install claude-code --name school",
+        "install cursor --url https://standards.example.org --token-env STANDARDS_TOKEN",
+        "install claude-code --url https://standards.example.org --login",
     )
 )
 @_client
@@ -85,6 +96,9 @@ _yes = click.option(
     "current value. May be repeated.",
 )
 @click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
+@_url
+@token_option
+@click.option("--login", is_flag=True, help="With --url: the user signs in with the client.")
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
 @_dry_run
 @_yes
@@ -96,43 +110,49 @@ def install(program: ServerCommands, /, client: Client, name: str, **options: An
     client's file stays unchanged, and a copy of the old file is kept. An entry that would lose its
     configuration, its profile or a setting needs confirmation. A client without a file, such as
     Cherry Studio, imports the printed entry in its own settings.
+
+    With --url the client connects to a service, by itself or through `standards-mcp connect`. Its
+    entry names the variable with the token, so set the variable where the client runs. Only an
+    entry with `connect` holds the token itself.
     """
     if not _NAME.fullmatch(name):
         raise click.UsageError(
             f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
         )
-    server = program.server_command(options["profile"])
-    variables = server.variables
-    launch = _launch(server, options["pairs"])
+    make = _service_entry if options["url"] else _local_entry
+    new = make(client, name, program, options)
     if client.settings is None and not options["project"]:
         if not options["only_print"]:
             print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
-        _print_entry(client, _JSON_FILE, name, launch, variables)
+        _print_entry(client, _JSON_FILE, name, new)
         return
     file = _file(client, project=options["project"])
     if options["only_print"]:
-        _print_entry(client, file, name, launch, variables)
+        _print_entry(client, file, name, new)
         return
     yes: bool = options["yes"] or options["dry_run"]
-    entry = _add(client, file, name, launch, yes=yes, dry_run=options["dry_run"])
-    _warn_of_missing(client, entry, variables)
+    entry = _add(client, file, name, new, yes=yes, dry_run=options["dry_run"])
+    if options["login"]:
+        print_text(client.sign_in)
+    _warn_of_missing(client, entry, new.variables)
 
 
 @click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
 @_client
 @_name
 @_project
+@_url
 @_dry_run
 @click.pass_context
 def uninstall(
-    ctx: click.Context, /, client: Client, name: str, *, project: bool, dry_run: bool
+    ctx: click.Context, /, client: Client, name: str, *, project: bool, url: str, dry_run: bool
 ) -> None:
     """Remove this server from CLIENT.
 
     Exit code 1 if CLIENT does not have it.
     """
     file = _file(client, project=project)
-    edit = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
+    edit = _edit(file, lambda text: without_server(client, file, text, name, url), dry_run=dry_run)
     if not edit.changes:
         print_text(f"{client.title} has no server {name!r} in {file}", err=True)
         ctx.exit(1)
@@ -199,13 +219,62 @@ def _launch(server: ServerCommand, pairs: Iterable[str]) -> Launch:
     return Launch(command, (*args, *server.options), variables)
 
 
+@dataclass(frozen=True, slots=True)
+class _NewEntry:
+    """An entry to add.
+
+    Attributes:
+        write: Returns the text of a client's file with the entry, from the file and its text.
+        variables: The environment variables that set a key here, and that the entry may lack.
+    """
+
+    entry: Entry
+    write: Callable[[Path, str], str]
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+def _local_entry(
+    client: Client, name: str, program: ServerCommands, options: Mapping[str, Any]
+) -> _NewEntry:
+    """Return the entry that starts this server on this machine."""
+    if options["token_env"] or options["login"]:
+        raise click.UsageError("--token-env and --login: use them together with --url")
+    server = program.server_command(options["profile"])
+    launch = _launch(server, options["pairs"])
+
+    def write(file: Path, text: str) -> str:
+        return with_server(client, file, text, name, launch)
+
+    return _NewEntry(client.entry(name, launch), write, server.variables)
+
+
+def _service_entry(
+    client: Client, name: str, program: ServerCommands, options: Mapping[str, Any]
+) -> _NewEntry:
+    """Return the entry for a service: the client's own kind, or one that starts `connect`."""
+    url, variable, login = options["url"], options["token_env"] or "", options["login"]
+    if options["profile"] or options["pairs"]:
+        raise click.UsageError("--profile and --env: leave them out; the service has its own")
+    if login and variable:
+        raise click.UsageError("--login: leave it out, since --token-env names a token")
+    entry = client.service(name, url, variable) if client.service else None
+    if entry is None:
+        if login:
+            raise click.UsageError(f"--login: {client.sign_in}")
+        command, *args = program.server_command().program
+        words = (*args, "connect", url, *(("--token-env", variable) if variable else ()))
+        variables = {variable: token_of(variable)} if variable else {}
+        entry = client.entry(name, Launch(command, words, variables))
+    return _NewEntry(entry, lambda file, text: with_service(client, file, text, name, entry))
+
+
 def _add(
-    client: Client, file: Path, name: str, launch: Launch, *, yes: bool, dry_run: bool
+    client: Client, file: Path, name: str, new: _NewEntry, *, yes: bool, dry_run: bool
 ) -> Entry:
     """Write the entry into a client's file, report it, and return it."""
 
     def change(text: str) -> str:
-        after = with_server(client, file, text, name, launch)
+        after = new.write(file, text)
         if lost := lost_options(*(_options(client, file, each, name) for each in (text, after))):
             options = ", ".join(lost)
             effect = f"{name!r} loses {options}, so the server exposes all that they excluded"
@@ -226,12 +295,9 @@ def _add(
     return servers(client, file, edit.after)[name]
 
 
-def _print_entry(
-    client: Client, file: Path, name: str, launch: Launch, variables: Iterable[str]
-) -> None:
-    entry = client.entry(name, launch)
-    click.echo(snippet(client, file, name, entry), nl=False)
-    _warn_of_missing(client, entry, variables)
+def _print_entry(client: Client, file: Path, name: str, new: _NewEntry) -> None:
+    click.echo(snippet(client, file, name, new.entry), nl=False)
+    _warn_of_missing(client, new.entry, new.variables)
 
 
 def _options(client: Client, file: Path, text: str, name: str) -> Options:

@@ -115,6 +115,14 @@ def options_of(command_line: Sequence[str]) -> Options:
     return tuple(options)
 
 
+def service_options(command_line: Sequence[str]) -> list[str]:
+    """Return the options of `install` for an entry that starts `connect`, or an empty list."""
+    if "connect" not in command_line[1:]:
+        return []
+    at = command_line.index("connect", 1)
+    return ["--url", *command_line[at + 1 :]]
+
+
 def options_in_force(client: Client, entry: Entry) -> Options:
     """Return the options of an entry that limit its server.
 
@@ -140,7 +148,11 @@ def lost_options(before: Options, after: Options) -> list[str]:
 
 
 def install_command(
-    client: Client, name: str, options: Options, variables: Iterable[str] = ()
+    client: Client,
+    name: str,
+    options: Options,
+    variables: Iterable[str] = (),
+    after: Sequence[str] = (),
 ) -> str:
     """Return the command that writes an entry again with all its options.
 
@@ -148,12 +160,14 @@ def install_command(
 
     Args:
         variables: The names of additional variables to pass on.
+        after: More options of `install`.
     """
     words = ["standards-mcp"]
     for option, value in options:
         words += [option, _masked_value(option, value)]
     words += ["install", client.key, "--name", name]
     words += [word for variable in variables for word in ("--env", variable)]
+    words += after
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
@@ -189,8 +203,25 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     return _with_format(file, lambda form: form.write(text, path, entry))
 
 
-def without_server(client: Client, file: Path, text: str, name: str) -> str:
+def with_service(client: Client, file: Path, text: str, name: str, entry: Entry) -> str:
+    """Return the text of a client's file with the entry of a service under *name*.
+
+    Raises:
+        ClientFileError: The file is malformed, or another server has the name.
+    """
+    existing = _entries(client, file, text).get(name)
+    if existing is not None:
+        old = cast("Entry", existing) if isinstance(existing, Mapping) else {}
+        if not is_ours(client, old) and old.get(client.address) != entry.get(client.address):
+            raise ClientFileError(f"{file}: {name!r} is another server; choose a name with --name")
+    return _with_format(file, lambda form: form.write(text, (*client.table, name), entry))
+
+
+def without_server(client: Client, file: Path, text: str, name: str, url: str = "") -> str:
     """Return the text of a client's file without the entry *name*.
+
+    Args:
+        url: The address of the service, if the entry has one.
 
     Raises:
         ClientFileError: The file is malformed, or the entry is another server's.
@@ -198,8 +229,11 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
     entry = servers(client, file, text).get(name)
     if entry is None:
         return text
-    if not is_ours(client, entry):
-        raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
+    address = entry.get(client.address)
+    if not is_ours(client, entry) and (not url or address != url):
+        advice = "; repeat --url to remove a service" if isinstance(address, str) else ""
+        reason = f"{name!r} does not start standards-mcp{advice}; left as it is"
+        raise ClientFileError(f"{file}: {reason}")
     path = (*client.table, name)
     return _with_format(file, lambda form: form.remove(text, path))
 
