@@ -1,13 +1,21 @@
 # MCP over stdio: docker run --rm --interactive --volume standards:/data standards-mcp
-FROM python:3.13-slim AS build
+# The release job passes the base image with its digest: --build-arg BASE=python:3.13-slim@sha256:...
+ARG BASE=python:3.13-slim
+FROM ${BASE} AS build
+# Names of plugins and of other extras, such as "knowledge memory redis otel".
+ARG PLUGINS="prompts resources filters"
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY pyproject.toml uv.lock README.md LICENSE NOTICE ./
 COPY standards_mcp standards_mcp
 COPY plugins plugins
-RUN python -m venv /opt/standards-mcp \
-    && /opt/standards-mcp/bin/pip install --no-cache-dir .
+RUN pip install --no-cache-dir uv==0.13.9
+# The lock file has the versions and the hashes of everything that is installed.
+RUN for name in $PLUGINS; do set -- "$@" --extra "$name"; done \
+    && UV_PROJECT_ENVIRONMENT=/opt/standards-mcp \
+    uv sync --frozen --no-cache --no-dev --no-editable --compile-bytecode "$@"
 
-FROM python:3.13-slim
+FROM ${BASE}
+LABEL io.modelcontextprotocol.server.name="io.github.standards-mcp/standards-mcp"
 # The id is a number, so that a cluster can see that it is not root's.
 RUN useradd --uid 10001 --create-home standards \
     && install --directory --owner=standards /data

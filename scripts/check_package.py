@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -227,7 +228,10 @@ def filled_in(launch: Any, folder: Path) -> Any:
 
 
 def check_image(wheel: Path, scratch: Path) -> None:
-    """Build from what the image copies, and lint its file; there may be no engine to run it."""
+    """Install what the image installs from what it copies, and lint its file.
+
+    There may be no engine to build it.
+    """
     dockerfile = ROOT / "Dockerfile"
     context = scratch / "context"
     context.mkdir()
@@ -237,6 +241,20 @@ def check_image(wheel: Path, scratch: Path) -> None:
                 copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
                 copy(ROOT / name, context / name)
     expect(builds(wheel, context, scratch), "the image builds another wheel")
+    uv("lock", "--check", "--project", ROOT)  # after a change of dependencies: uv lock
+    environment = scratch / "image"
+    plugins = re.findall(r'PLUGINS="(.*)"', dockerfile.read_text(encoding="utf-8"))[0].split()
+    extras = [word for name in plugins for word in ("--extra", name)]
+    os.environ["UV_PROJECT_ENVIRONMENT"] = str(environment)
+    try:
+        uv("sync", "--frozen", "--no-dev", "--no-editable", "--project", context, *extras)
+    finally:
+        del os.environ["UV_PROJECT_ENVIRONMENT"]
+    command = [environment / PROGRAMS / "standards-mcp", "plugins", "list", "--json"]
+    variables = clean_variables(scratch)
+    answer = subprocess.run(command, check=True, capture_output=True, env=variables)
+    names = {plugin["name"] for plugin in json.loads(answer.stdout)}
+    expect(names == {*OWN, *plugins}, f"the image has the plugins {sorted(names)}")
     hadolint = Path(sys.executable).with_name("hadolint")
     if not hadolint.exists():
         print("the Dockerfile is not linted: there is no hadolint")

@@ -21,6 +21,7 @@ import tomlkit
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"https://(?P<site>[\w-]+(?:\.[\w-]+)+)/(?P<owner>[\w.-]+)/[\w./-]*[\w-]")
 NAME = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9._-]+")
+IN_IMAGE = re.compile(r'(?<=io\.modelcontextprotocol\.server\.name=")[^"]+')
 IN_README = re.compile(r"(?<=<!-- mcp-name: )\S+")
 GITHUB = "github.com"
 FORGES = {GITHUB: "github", "gitlab.com": "gitlab"}
@@ -51,8 +52,8 @@ def main() -> int:
     edit_json(ROOT / "server.json", {"name": name, **known})
     links = {"repository": {"type": "git", "url": home}, "homepage": home}
     edit_json(ROOT / "packaging" / "mcpb" / "manifest.json", links)
-    readme = ROOT / "README.md"
-    write(readme, IN_README.sub(name, readme.read_text(encoding="utf-8")))
+    for place, pattern in ((ROOT / "README.md", IN_README), (ROOT / "Dockerfile", IN_IMAGE)):
+        write(place, pattern.sub(name, place.read_text(encoding="utf-8")))
     print(f"{home} is the home of {name}; look at the changes with `git diff`")
     return 0
 

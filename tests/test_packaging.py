@@ -123,12 +123,13 @@ def published_files(folder: Path) -> dict[str, Any]:
             "*.toml",
             "*.json",
             "README.md",
+            "Dockerfile",
             "plugins/*/*.toml",
             "packaging/mcpb/*.json",
         )
         for file in folder.glob(pattern)
     }
-    readers: dict[str, Any] = {".toml": tomllib.loads, ".json": json.loads, ".md": str}
+    readers: dict[str, Any] = {".toml": tomllib.loads, ".json": json.loads, ".md": str, "": str}
     return {name: readers[Path(name).suffix](text) for name, text in texts.items()}
 
 
@@ -147,6 +148,7 @@ def test_the_address_of_the_project_is_written_everywhere_by_one_command(tmp_pat
     assert after["server.json"]["repository"] == {"url": home, "source": "github"}
     assert after["packaging/mcpb/manifest.json"]["homepage"] == home
     assert re.findall(r"mcp-name: (\S+)", after["README.md"]) == ["io.github.acme/standards-mcp"]
+    assert 'server.name="io.github.acme/standards-mcp"' in after["Dockerfile"]
     for name, project in after.items():
         if name.endswith("pyproject.toml"):
             assert project["project"].pop("urls")["Source"] == home
@@ -177,6 +179,16 @@ def test_no_field_of_the_bundle_has_to_be_filled_in():
 
 
 # The image
+
+
+def test_the_image_names_the_server_as_the_registry_does():
+    (label,) = instructions("LABEL")
+    assert label == f'io.modelcontextprotocol.server.name="{SERVER["name"]}"'
+
+
+def test_the_image_has_plugins_that_are_extras():
+    (names,) = re.findall(r'PLUGINS="(.*)"', DOCKERFILE)
+    assert set(names.split()) <= set(PROJECT["optional-dependencies"])
 
 
 def test_the_image_copies_what_is_there_and_not_ignored():
