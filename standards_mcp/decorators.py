@@ -45,6 +45,7 @@ class ToolOptions(TypedDict, total=False):
     check_argument: Callable[[str, Any], Awaitable[None]] | None
     input_schema: Mapping[str, Any] | None
     output_schema: Mapping[str, Any] | type | None
+    views_only: bool
     meta: Mapping[str, Any]
 
 
@@ -67,6 +68,8 @@ class ResourceOptions(TypedDict, total=False):
     description: str | None
     mime_type: str | None
     complete: Mapping[str, Completer | _Method]
+    view_of: tuple[str, ...]
+    meta: Mapping[str, Any]
 
 
 @overload

@@ -95,7 +95,7 @@ class ContentCalls:
             Call(
                 item=item,
                 function=item.resource.function,
-                render=partial(contents_of, mime_type=item.resource.mime_type),
+                render=partial(contents_of, resource=item.resource),
                 arguments=variables,
                 context=context,
             )

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
 
 import pydantic_core
 
+from standards_mcp._utils.text import json_copy
 from standards_mcp.plugin import Completer, Resource
 
 from .arguments import read_signature
 from .base import Contribution, check_completers, naming_declaration, raise_first_fault, read_common
 from .results import read_iterator
 
+VIEW_TYPE: Final = "text/html;profile=mcp-app"
+"""The MIME type of a view in MCP Apps."""
+_VIEW_SCHEME: Final = "ui"
+_MAX_VIEW: Final = 1 << 20
 _MAX_URI: Final = 4096
 
 
@@ -82,12 +87,14 @@ class Contents:
     Attributes:
         parts: The answer of another server, in MCP's JSON form; clients get it instead of *data*.
         meta: Published as the ``_meta`` of the answer.
+        item_meta: Published as the ``_meta`` of the contents in the answer.
     """
 
     data: str | bytes
     mime_type: str
     parts: tuple[Mapping[str, Any], ...] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    item_meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def read_resource(plugin: str, resource: object) -> RegisteredResource:
@@ -101,28 +108,61 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
     with naming_declaration(plugin, label):
         raise_first_fault({"its mime_type must be text": not isinstance(mime_type, str | None)})
         template = template_of(declared.uri)
+        declared = _checked_view(declared)
         arguments = read_signature(declared.function)
         _check_variables(arguments.schema, template)
         check_completers(declared.complete, arguments.schema["properties"])
-    return RegisteredResource(**fields, resource=declared, template=template, arguments=arguments)
+    return RegisteredResource(
+        **fields, resource=declared, template=template, arguments=arguments, meta=declared.meta
+    )
 
 
-def contents_of(value: object, mime_type: str | None) -> Contents:
+def _checked_view(declared: Resource) -> Resource:
+    """Return the declaration with the MIME type of a view, if it is one.
+
+    Raises:
+        ValueError: No client would show it as a view, or its meta is not a JSON object.
+    """
+    is_view = urlsplit(declared.uri).scheme == _VIEW_SCHEME
+    names = cast("Any", declared.view_of)
+    raise_first_fault(
+        {
+            "its view_of must be a tuple of tool names": (
+                type(names) is not tuple or any(type(name) is not str for name in names)
+            ),
+            "a view needs a uri that begins with ui://": bool(names) and not is_view,
+            f"a view has the mime_type {VIEW_TYPE!r}, or none": (
+                is_view and declared.mime_type not in (None, VIEW_TYPE)
+            ),
+        }
+    )
+    try:
+        meta = json_copy(dict(declared.meta))  # its author may change it later
+    except (TypeError, ValueError) as exc:
+        raise ValueError(f"its meta is not a JSON object: {exc}") from exc
+    return replace(declared, meta=meta, mime_type=VIEW_TYPE if is_view else declared.mime_type)
+
+
+def contents_of(value: object, resource: Resource) -> Contents:
     """Return the contents for the return value of a resource's function.
 
     Raises:
-        ValueError: The value cannot be written as JSON, is a text with a lone surrogate, or is an
-            iterator with too many items.
+        ValueError: The value cannot be written as JSON, is a text with a lone surrogate, is an
+            iterator with too many items, or is a view that is too large.
     """
+    mime_type = resource.mime_type
     if isinstance(value, Contents):  # rendered already in another process
         return value
     if isinstance(value, str):
-        value.encode()  # a lone surrogate cannot be sent, and would end the connection
-        return Contents(value, mime_type or "text/plain")
+        size = len(value.encode())  # a lone surrogate cannot be sent, and would end the connection
+        if mime_type == VIEW_TYPE and size > _MAX_VIEW:
+            raise ValueError(f"the view has {size:,} bytes; clients take at most {_MAX_VIEW:,}")
+        return Contents(value, mime_type or "text/plain", item_meta=resource.meta)
     if isinstance(value, bytes):
-        return Contents(value, mime_type or "application/octet-stream")
+        contents_type = mime_type or "application/octet-stream"
+        return Contents(value, contents_type, item_meta=resource.meta)
     text = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2).decode()
-    return Contents(text, mime_type or "application/json")
+    return Contents(text, mime_type or "application/json", item_meta=resource.meta)
 
 
 def find_resource(

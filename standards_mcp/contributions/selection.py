@@ -185,9 +185,13 @@ def select(
         _hide_without_tools(item, names)
         for item, _ in _apply_overrides(contributions.prompts, "prompts", rules, problems)
     ]
-    resources = [
+    resources = _hide_second_views(
         item for item, _ in _apply_overrides(contributions.resources, "resources", rules, problems)
-    ]
+    )
+    views = {
+        name: item.resource.uri for item in visible(resources) for name in item.resource.view_of
+    }
+    tools = [replace(item, view=views.get(item.declared, "")) for item in tools]
     routes = [
         replace(
             item,
@@ -292,6 +296,21 @@ def _hide_without_tools(item: RegisteredPrompt, tools: Collection[str]) -> Regis
     if item.hidden_reason or missing is None:
         return item
     return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
+
+
+def _hide_second_views(items: Iterable[RegisteredResource]) -> list[RegisteredResource]:
+    """Return the resources; a client shows one view of a tool, so the first one counts."""
+    owners, checked = dict[str, RegisteredResource](), list[RegisteredResource]()
+    for item in items:
+        names = () if item.hidden_reason else item.resource.view_of
+        if taken := next((name for name in names if name in owners), ""):
+            owner = owners[taken]
+            reason = f"{owner.published!r} of plugin {owner.plugin!r} is the view of {taken!r}"
+            checked.append(replace(item, hidden_reason=reason))
+            continue
+        owners |= dict.fromkeys(names, item)
+        checked.append(item)
+    return checked
 
 
 def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:

@@ -45,6 +45,7 @@ _TOOL_FLAGS: Final = (
     "open_world",
     "returns_untrusted_text",
     "accepts_filters",
+    "views_only",
 )
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -62,12 +63,14 @@ class RegisteredTool(Contribution):
         filters: The filters among the arguments; None before they are known.
         extend: Returns the arguments with filters, if the function runs in another process.
         context: The name of the argument that takes the `CallContext`, or an empty string.
+        view: The URI of the view that shows its answers while it is served, or an empty string.
     """
 
     kind = "tool"
     tool: Tool
     result: Result
     context: str = ""
+    view: str = ""
     filters: tuple[Filter, ...] | None = None
     extend: Callable[[tuple[Filter, ...]], Arguments] | None = field(default=None, repr=False)
 

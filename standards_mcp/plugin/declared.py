@@ -53,6 +53,8 @@ class Tool:
         output_schema: A pydantic model, a ``TypedDict`` or a dataclass, or a JSON Schema of an
             object, which ``structured`` of each `ToolResult` must fit. By default, the schema is
             derived from the return annotation.
+        views_only: True for a tool that only views call (see `Resource`): clients with views hide
+            it from the model. This is no access control, since a server cannot tell them apart.
         meta: Published as the tool's ``_meta``.
     """
 
@@ -76,6 +78,7 @@ class Tool:
     check_argument: Callable[[str, Any], Awaitable[None]] | None = field(default=None, repr=False)
     input_schema: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | type | None = None
+    views_only: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -140,6 +143,10 @@ class Resource:
         mime_type: By default ``text/plain`` for text, ``application/octet-stream`` for bytes and
             ``application/json`` for anything else.
         complete: The completers, by the names of their variables.
+        view_of: The declared names of the tools whose answers this page shows in a chat (MCP Apps).
+            The URI then begins with ``ui://``, and the page is one HTML document of at most 1 MB.
+        meta: Published as the ``_meta`` of the resource and of its contents. For a view, ``ui`` may
+            have ``csp``, ``permissions`` and ``prefersBorder``.
     """
 
     uri: str
@@ -149,6 +156,8 @@ class Resource:
     description: str | None = None
     mime_type: str | None = None
     complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
+    view_of: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

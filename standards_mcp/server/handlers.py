@@ -253,6 +253,11 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
     """Return the definition of a tool."""
     tool = item.tool
     untrusted = {UNTRUSTED_TEXT_META: True} if tool.returns_untrusted_text else {}
+    ui = dict(object_of(tool.meta.get("ui")))
+    if item.view:
+        ui["resourceUri"] = item.view
+    if tool.views_only:
+        ui["visibility"] = ["app"]
     return _with_extra(
         types.Tool,
         item,
@@ -268,7 +273,8 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
             idempotent_hint=tool.idempotent,
             open_world_hint=tool.open_world,
         ),
-        _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **untrusted},
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **untrusted}
+        | ({"ui": ui} if ui else {}),
     )
 
 
@@ -329,11 +335,11 @@ def wire_contents(uri: str, contents: Contents) -> list[_Part]:
     """
     if contents.parts is not None:
         return _PARTS.validate_python(contents.parts)
-    data, mime_type = contents.data, contents.mime_type
+    data, mime_type, meta = contents.data, contents.mime_type, dict(contents.item_meta) or None
     if isinstance(data, str):
-        return [types.TextResourceContents(uri=uri, text=data, mime_type=mime_type)]
+        return [types.TextResourceContents(uri=uri, text=data, mime_type=mime_type, _meta=meta)]
     blob = base64.b64encode(data).decode()
-    return [types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type)]
+    return [types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type, _meta=meta)]
 
 
 def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:

@@ -1,0 +1,39 @@
+"""The plugin: the views, linked to the tools whose answers they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from standards_mcp import Plugin, Resource, hookimpl
+
+from .pages import page
+
+_VIEWS: Final = {
+    "results": ("Standards found", ("find_relevant_standards",)),
+    "standard": ("A standard and its place", ("get_standard_details",)),
+    "tree": ("The tree of standards", ("browse_standards",)),
+}
+
+
+class ViewsPlugin(Plugin):
+    """Shows the answers of the tools as pages inside the chat, in clients with MCP Apps."""
+
+    title = "Views of standards"
+
+    @hookimpl
+    def register_resources(self) -> Iterable[Resource]:
+        """Return the views."""
+        return [
+            Resource(
+                uri=f"ui://standards/{name}.html",
+                name=f"views.{name}",
+                title=title,
+                description="A page that clients with MCP Apps show for the answers of a tool.",
+                function=partial(page, name),
+                view_of=tools,
+                meta={"ui": {"prefersBorder": False, "csp": {}}},
+            )
+            for name, (title, tools) in _VIEWS.items()
+        ]

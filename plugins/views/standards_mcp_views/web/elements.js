@@ -1,0 +1,80 @@
+// Elements of the page. All text goes in as text, never as markup.
+function element(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name in node && !name.startsWith("aria")) node[name] = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+function button(label, act, properties = {}) {
+  return element("button", { type: "button", onclick: act, ...properties }, label);
+}
+
+function show(...children) {
+  const main = document.querySelector("main");
+  main.replaceChildren(...children.filter(Boolean));
+  main.scrollTop = 0;
+}
+
+function notice(text, { isError = false } = {}) {
+  const role = isError ? "alert" : "status";
+  return element("p", { className: isError ? "notice error" : "notice", role, dir: "auto" }, text);
+}
+
+// Replaces a status line, which screen readers announce.
+function announce(text, isError = false) {
+  const line = document.querySelector("#status");
+  if (!line) return;
+  line.textContent = text;
+  line.className = isError ? "notice error" : "muted";
+}
+
+const statusLine = () => element("p", { id: "status", className: "muted", role: "status" });
+
+function shortCode(standard) {
+  const code = standard.statement_notation ?? "";
+  return code.replace(/^CCSS\.(Math\.Content|ELA-Literacy)\./, "") || "no code";
+}
+
+function gradeNames(levels = []) {
+  const names = levels.map((level) => (level === "KG" ? "K" : level.replace(/^0/, "")));
+  if (!names.length) return "";
+  return names.length > 2 ? `Grades ${names[0]}–${names.at(-1)}` : `Grade ${names.join(", ")}`;
+}
+
+function officialLink(client, url) {
+  if (!/^https?:\/\//.test(url ?? "")) return null;
+  return button("Official text", () => open(client, url), { className: "plain" });
+}
+
+async function open(client, url) {
+  try {
+    await client.request("ui/open-link", { url });
+  } catch (error) {
+    announce(`The client does not open ${url}: ${error.message}`, true);
+  }
+}
+
+function textOfStandard(standard) {
+  return standard.description ?? standard.content ?? "";
+}
+
+// Starts the view: connects, and renders each result of the tool.
+async function start(name, render) {
+  const client = new Client(`standards-mcp-${name}`, "1");
+  const receive = (result) => {
+    const data = result.structuredContent;
+    if (result.isError || !data) show(notice(textOf(result) || "The tool gave no answer.", { isError: true }));
+    else render(client, data);
+  };
+  client.on("ui/notifications/tool-result", receive);
+  client.on("ui/notifications/tool-cancelled", ({ reason }) => {
+    show(notice(`The call was cancelled. ${reason ?? ""}`));
+  });
+  show(notice("Waiting for the answer …"));
+  await client.connect();
+}

@@ -1,0 +1,309 @@
+"""The views in Chromium, inside the reference host of MCP Apps, around a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from mcp import Client
+from playwright.async_api import Frame, Page, async_playwright, expect
+from support.downloads import NODE, node_packages
+from support.hosts import MakeHost
+
+from standards_mcp.host import Host
+from standards_mcp.server.server import build_server
+from standards_mcp_catalog.plugin import CatalogPlugin
+from standards_mcp_lookup import LookupPlugin
+from standards_mcp_resources import ResourcesPlugin
+from standards_mcp_search import SearchPlugin
+from standards_mcp_views import ViewsPlugin
+from standards_mcp_views.pages import NAMES
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.processes,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
+PLUGINS = {
+    "catalog": CatalogPlugin,
+    "lookup": LookupPlugin,
+    "search": SearchPlugin,
+    "resources": ResourcesPlugin,
+    "views": ViewsPlugin,
+}
+Show: TypeAlias = Callable[..., AbstractAsyncContextManager["Shown"]]
+REFERENCE_HOST = (
+    "@modelcontextprotocol/ext-apps@2.0.4",
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/core@2.4.0",
+    "@modelcontextprotocol/server@2.4.0",
+    "zod@4",
+    "esbuild@0.25.12",
+)
+ALL = {
+    "openLinks": {},
+    "downloadFile": {},
+    "serverTools": {},
+    "message": {"text": {}},
+    "updateModelContext": {"text": {}, "structuredContent": {}},
+}
+ACTIVITY = {"activity": "compare fractions with paper strips", "max_results": 12}
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "results": ("find_relevant_standards", ACTIVITY),
+    "standard": ("get_standard_details", {"standard_id": "3.NF.A.1"}),
+    "tree": ("browse_standards", {}),
+}
+
+
+@pytest.fixture(scope="module")
+def reference_host(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of the reference host, bundled for a browser."""
+    modules = node_packages(*REFERENCE_HOST)
+    out = tmp_path_factory.mktemp("host") / "host.js"
+    command = [NODE, modules / "esbuild/bin/esbuild", Path(__file__).with_name("host.js")]
+    options = ["--bundle", "--format=iife", f"--outfile={out}", "--log-level=warning"]
+    variables = {**os.environ, "NODE_PATH": str(modules)}
+    subprocess.run([*command, *options], check=True, env=variables)
+    return out.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def show(make_host: MakeHost, starter_catalog: Path, reference_host: str) -> Show:
+    """Return a function that opens a browser with the reference host of a server with the views."""
+    host = make_host(PLUGINS, plugins={"catalog": {"path": str(starter_catalog)}})
+    return partial(shown, host, reference_host)
+
+
+class Shown:
+    """A view in the reference host."""
+
+    def __init__(self, page: Page, client: Client) -> None:
+        self.page = page
+        self._client = client
+
+    @property
+    def frame(self) -> Frame:
+        return self.page.frames[1]
+
+    async def open(
+        self, name: str, result: Any = None, *, can: Any = ALL, theme: str = "light"
+    ) -> None:
+        html = await self._client.read_resource(f"ui://standards/{name}.html")
+        argument = {
+            "html": html.contents[0].text,
+            "result": result or await self.call(*CALLS[name]),
+            "context": {"theme": theme, "containerDimensions": {"maxHeight": 480}},
+            "capabilities": can,
+        }
+        await self.page.evaluate("(argument) => openView(argument)", argument)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client.call_tool(name, arguments)
+        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def call_for_view(self, text: str) -> str:
+        params = json.loads(text)
+        return json.dumps(await self.call(params["name"], params.get("arguments") or {}))
+
+    async def seen(self, kind: str) -> list[Any]:
+        """Return the parameters of what the view asked of the host."""
+        seen = await self.page.evaluate("seen")
+        return [params for name, params in seen if name == kind]
+
+
+@asynccontextmanager
+async def shown(
+    host: Host, script: str, width: int = 700, scheme: str = "light"
+) -> AsyncGenerator[Shown]:
+    async with (
+        Client(build_server(host, "1.0")) as client,
+        async_playwright() as playwright,
+    ):
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ}
+        )
+        viewport = {"width": width, "height": 500}
+        context = await browser.new_context(viewport=viewport, color_scheme=scheme)
+        page = await context.new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on(
+            "console", lambda message: faults.append(message.text) if message.type == "error" else 0
+        )
+        view = Shown(page, client)
+        await page.expose_function("callTool", view.call_for_view)
+        await page.add_script_tag(content=script)
+        yield view
+        await browser.close()
+        assert faults == []
+
+
+def button(frame: Frame, name: str) -> Any:
+    return frame.get_by_role("button", name=name).first
+
+
+async def test_results_are_filtered_chosen_and_taken_along(show: Show):
+    async with show() as view:
+        await view.open("results")
+        cards = view.frame.locator(".card")
+        await expect(cards).to_have_count(12)
+        await button(view.frame, "Grade 4").click()
+        assert 0 < await cards.count() < 12
+        await button(view.frame, "Grade 4").click()
+        await view.frame.get_by_role("searchbox").fill("strips halves")
+        assert 0 < await cards.count() < 12
+        await view.frame.get_by_role("searchbox").fill("nothing like it")
+        await expect(view.frame.get_by_text("No result fits the filter.")).to_be_visible()
+        await view.frame.get_by_role("searchbox").fill("")
+        code = await view.frame.locator(".card .code").first.inner_text()
+        await view.frame.get_by_role("checkbox").first.check()
+        await button(view.frame, "Put into the chat").click()
+        await button(view.frame, "CSV (1 chosen)").click()
+        await button(view.frame, "Markdown (1 chosen)").click()
+        await button(view.frame, "Official text").click()
+        await expect(view.frame.get_by_role("status")).to_have_text("standards.md is saved.")
+        (context,), (message,) = await view.seen("context"), await view.seen("message")
+        assert code in context["content"][0]["text"]
+        assert code in context["structuredContent"]["chosen_standards"][0]["statement_notation"]
+        assert code in message["content"][0]["text"]
+        csv, markdown = await view.seen("download")
+        assert code in csv["contents"][0]["resource"]["text"].splitlines()[1]
+        assert markdown["contents"][0]["resource"]["text"].startswith(f"- **{code}**")
+        assert (await view.seen("link"))[0]["url"].startswith("https://")
+        assert max(size["height"] for size in await view.seen("size")) <= 500
+
+
+async def test_details_open_from_a_card_and_lead_through_the_tree(show: Show):
+    async with show() as view:
+        await view.open("results")
+        await button(view.frame, "Details of").click()
+        await expect(view.frame.get_by_role("heading", name="Beside it")).to_be_visible()
+        await button(view.frame, "3.NF").click()
+        await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF")
+        await button(view.frame, "← Back").click()
+        await button(view.frame, "← Back").click()
+        await expect(view.frame.locator(".card")).to_have_count(12)
+
+
+async def test_a_standard_shows_its_place_and_the_grades_around_it(show: Show):
+    async with show() as view:
+        await view.open("standard")
+        await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
+        await expect(view.frame.get_by_role("navigation")).to_contain_text("3.NF.A")
+        await button(view.frame, "Grades before and after").click()
+        await expect(view.frame.get_by_role("heading", name="Before and after")).to_be_visible()
+
+
+async def test_the_tree_opens_down_to_a_standard(show: Show):
+    async with show() as view:
+        await view.open("tree")
+        for name in ("Open Common Core State Standards", "Mathematics: Grade 3", "Open 3.NF"):
+            await button(view.frame, name).click()
+        await button(view.frame, "Open 3.NF.A").click()
+        await view.frame.get_by_role("button", name="3.NF.A.1", exact=True).click()
+        await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
+        await button(view.frame, "← Back").click()
+        await expect(button(view.frame, "Open 3.NF.A")).to_be_visible()
+
+
+async def test_errors_and_empty_answers_are_shown_as_such(show: Show):
+    text = [{"type": "text", "text": "The catalog cannot be read."}]
+    async with show() as view:
+        await view.open("results", {"content": text, "isError": True})
+        await expect(view.frame.get_by_role("alert")).to_have_text("The catalog cannot be read.")
+        empty = {"success": True, "results": [], "message": "No standards match."}
+        await view.open("results", {"content": text, "structuredContent": empty})
+        await expect(view.frame.get_by_role("status")).to_have_text("No standards match.")
+        await view.page.evaluate("bridge.sendToolCancelled({reason: 'Too slow.'})")
+        await expect(view.frame.get_by_role("status")).to_contain_text("Too slow.")
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "\u202egnp.evil\u202c",
+    "x" * 100_000,
+    "=HYPERLINK(1)",
+    "javascript:alert(1)",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_hostile_text_is_shown_as_text(show: Show, text: str):
+    fields = ("_id", "content", "statement_notation", "subject", "standard_set_title", "why")
+    result = dict.fromkeys(fields, text) | {"source_url": text, "score": 0.5}
+    data = {"success": True, "results": [result], "message": text}
+    async with show(width=320) as view:
+        await view.open("results", {"content": [], "structuredContent": data})
+        await expect(view.frame.locator(".card .text").first).to_have_text(text)
+        assert await view.frame.locator("img, script:not(:nth-child(n+2))").count() <= 1
+        assert await view.frame.get_by_role("button", name="Official text").count() == 0
+        too_wide = "document.documentElement.scrollWidth > window.innerWidth"
+        assert not await view.frame.evaluate(too_wide)
+        await button(view.frame, "CSV (all)").click()
+        (csv,) = await view.seen("download")
+        assert '"=' not in csv["contents"][0]["resource"]["text"]
+
+
+async def test_a_client_without_extras_gets_no_buttons_for_them(show: Show):
+    async with show() as view:
+        await view.open("results", can={})
+        await expect(view.frame.locator(".card")).to_have_count(12)
+        assert await view.frame.get_by_role("button", name="CSV").count() == 0
+        assert await view.frame.get_by_role("button", name="Details").count() == 0
+        await view.frame.get_by_role("checkbox").first.check()
+
+
+async def test_the_theme_of_the_client_counts_and_may_change(show: Show):
+    async with show() as view:
+        await view.open("results")
+        ground = "getComputedStyle(document.body).backgroundColor"
+        assert await view.frame.evaluate(ground) == "rgb(255, 255, 255)"
+        variables = {"--color-background-primary": "rgb(1, 2, 3)"}
+        context = {"theme": "dark", "styles": {"variables": variables}}
+        await view.page.evaluate("(context) => bridge.setHostContext(context)", context)
+        await expect(view.frame.locator("body")).to_have_css("background-color", "rgb(1, 2, 3)")
+        assert await view.page.evaluate("bridge.teardownResource({})") == {}
+
+
+async def test_200_results_are_drawn_without_a_long_frame(show: Show):
+    async with show() as view:
+        answer = await view.call(*CALLS["results"])
+        data = answer["structuredContent"]
+        many = [
+            {**data["results"][number % 12], "_id": str(number), "score": 0.5}
+            for number in range(200)
+        ]
+        answer["structuredContent"] = {**data, "results": many}
+        await view.open("results", answer)
+        await expect(view.frame.locator(".card")).to_have_count(200)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (700, "light"), (1200, "dark")])
+async def test_a_view_is_accessible_in_both_themes_at_every_width(
+    show: Show, name: str, width: int, scheme: str
+):
+    async with show(width, scheme) as view:
+        await view.open(name, theme=scheme)
+        await view.page.wait_for_timeout(100)
+        too_wide = "document.documentElement.scrollWidth > window.innerWidth"
+        assert not await view.frame.evaluate(too_wide)
+        response = (await Axe().run(view.frame)).response
+        serious = [
+            (item["id"], [node["target"] for node in item["nodes"]])
+            for item in response["violations"]
+            if item["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
