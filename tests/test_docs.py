@@ -191,10 +191,11 @@ def test_the_plugin_of_the_tutorial_works(install: Install, capfd: pytest.Captur
 
 def whole_tutorial() -> str:
     """Return the plugin with all that the later sections of the tutorial add to it."""
-    plugin, *_, markdown, failing, asking, prompts, resource, _ = blocks(
+    plugin, *_, markdown, failing, asking, prompts, resource, view, _ = blocks(
         "docs/plugins/writing.md", "python"
     )
-    methods = {"prompts": indent(prompts, "    "), "resource": indent(resource, "    ")}
+    resources = f"{resource}\n{view}"
+    methods = {"prompts": indent(prompts, "    "), "resource": indent(resources, "    ")}
     parts = {"markdown": markdown, "failing": failing, "asking": asking, **methods}
     return plugin + REST_OF_THE_TUTORIAL.format(**parts)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -28,23 +29,30 @@ NAMES: Final = tuple(_STARTS)
 def page(name: str) -> str:
     """Return the document of a view, such as ``results``."""
     scripts, start = _STARTS[name]
-    script = "\n".join(['"use strict";', *map(_text, (*_COMMON, *scripts)), start])
+    text, policy = _document((*_COMMON, *scripts), start, "font-src https: data:")
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    return text.replace("<meta name", f"{meta}<meta name", 1)
+
+
+@cache
+def explore_page() -> tuple[str, str]:
+    """Return the document of the page in a browser, and the policy for its header."""
+    scripts = (*_COMMON, "results.js", "tree.js", "explore.js")
+    return _document(scripts, "explorePage();", "connect-src 'self'; frame-ancestors 'none'")
+
+
+def _document(scripts: Sequence[str], start: str, rules: str) -> tuple[str, str]:
+    """Return a document and its policy, which allows its own script and style and *rules*."""
+    script = "\n".join(['"use strict";', *map(_text, scripts), start])
     style = _text("base.css")
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            "font-src https: data:",  # the client's own fonts
-        )
-    )
-    return (
+    own = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
+    text = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Educational standards</title>\n<style>{style}</style>\n</head>\n"
-        f"<body>\n<main></main>\n<script>{script}</script>\n</body>\n</html>\n"
+        f"<body>\n<header></header>\n<main></main>\n<script>{script}</script>\n</body>\n</html>\n"
     )
+    return text, f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'; {rules}"
 
 
 def _text(name: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
+import click
+
 from standards_mcp import Plugin, Resource, hookimpl
 
 from .pages import page
@@ -21,6 +23,13 @@ class ViewsPlugin(Plugin):
     """Shows the answers of the tools as pages inside the chat, in clients with MCP Apps."""
 
     title = "Views of standards"
+
+    @hookimpl
+    def register_commands(self) -> Iterable[click.Command]:
+        """Return ``standards-mcp views explore``."""
+        from .explore import explore  # noqa: PLC0415  - imported when a command runs
+
+        return [explore]
 
     @hookimpl
     def register_resources(self) -> Iterable[Resource]:

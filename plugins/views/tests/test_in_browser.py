@@ -17,15 +17,9 @@ from axe_playwright_python.async_playwright import Axe
 from mcp import Client
 from playwright.async_api import Frame, Page, async_playwright, expect
 from support.downloads import NODE, node_packages
-from support.hosts import MakeHost
 
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
-from standards_mcp_catalog.plugin import CatalogPlugin
-from standards_mcp_lookup import LookupPlugin
-from standards_mcp_resources import ResourcesPlugin
-from standards_mcp_search import SearchPlugin
-from standards_mcp_views import ViewsPlugin
 from standards_mcp_views.pages import NAMES
 
 CHROMIUM = shutil.which("chromium")
@@ -35,13 +29,6 @@ pytestmark = [
     pytest.mark.processes,
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
 ]
-PLUGINS = {
-    "catalog": CatalogPlugin,
-    "lookup": LookupPlugin,
-    "search": SearchPlugin,
-    "resources": ResourcesPlugin,
-    "views": ViewsPlugin,
-}
 Show: TypeAlias = Callable[..., AbstractAsyncContextManager["Shown"]]
 REFERENCE_HOST = (
     "@modelcontextprotocol/ext-apps@2.0.4",
@@ -79,9 +66,8 @@ def reference_host(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def show(make_host: MakeHost, starter_catalog: Path, reference_host: str) -> Show:
+def show(host: Host, reference_host: str) -> Show:
     """Return a function that opens a browser with the reference host of a server with the views."""
-    host = make_host(PLUGINS, plugins={"catalog": {"path": str(starter_catalog)}})
     return partial(shown, host, reference_host)
 
 

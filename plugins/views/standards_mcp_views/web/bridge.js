@@ -6,6 +6,7 @@ class Client {
     this.handlers = new Map();
     this.waiting = new Map();
     this.lastId = 0;
+    this.sayLabel = "Put into the chat";
     window.addEventListener("message", (event) => {
       if (event.source === window.parent && event.data?.jsonrpc === "2.0") this.receive(event.data);
     });
@@ -67,6 +68,15 @@ class Client {
     const result = await this.request("tools/call", { name, arguments: args });
     if (result.isError) throw new Error(textOf(result) || "The tool failed.");
     return result.structuredContent ?? JSON.parse(textOf(result));
+  }
+
+  // Puts standards into the chat, and returns the result in words.
+  async say(standards) {
+    const lines = standards.map((standard) => `${shortCode(standard)}: ${textOfStandard(standard)}`);
+    const text = `I chose ${standards.length === 1 ? "this standard" : "these standards"}:\n${lines.join("\n")}`;
+    const result = await this.request("ui/message", { role: "user", content: [{ type: "text", text }] });
+    if (result?.isError) throw new Error("The client did not take the message.");
+    return "It is in the chat.";
   }
 
   reportSizes() {

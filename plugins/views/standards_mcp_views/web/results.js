@@ -95,7 +95,7 @@ function actionButtons(client, state) {
   const taken = chosen.length ? chosen : state.results;
   const what = chosen.length ? `${chosen.length} chosen` : "all";
   return [
-    client.capabilities.message && button("Put into the chat", () => say(client, chosen), { disabled: !chosen.length }),
+    client.capabilities.message && button(client.sayLabel, () => say(client, chosen), { disabled: !chosen.length }),
     client.capabilities.downloadFile && button(`CSV (${what})`, () => download(client, "standards.csv", "text/csv", csvOf(taken))),
     client.capabilities.downloadFile && button(`Markdown (${what})`, () => download(client, "standards.md", "text/markdown", markdownOf(taken))),
   ].filter(Boolean);

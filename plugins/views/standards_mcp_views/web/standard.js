@@ -22,7 +22,7 @@ function standardPage(client, standard, { back = null } = {}) {
     element("div", { className: "row" },
       officialLink(client, standard.source_url),
       client.capabilities.serverTools && button("Grades before and after", () => showRelated(client, standard, lookUp)),
-      client.capabilities.message && button("Put into the chat", () => say(client, [standard]))),
+      client.capabilities.message && button(client.sayLabel, () => say(client, [standard]))),
     element("div", { id: "related" }),
     section("Parts", standard.children, lookUp),
     section("Beside it", standard.siblings, lookUp),
@@ -74,11 +74,8 @@ async function showRelated(client, standard, lookUp) {
 }
 
 async function say(client, standards) {
-  const lines = standards.map((standard) => `${shortCode(standard)}: ${textOfStandard(standard)}`);
-  const text = `I chose ${standards.length === 1 ? "this standard" : "these standards"}:\n${lines.join("\n")}`;
   try {
-    const result = await client.request("ui/message", { role: "user", content: [{ type: "text", text }] });
-    announce(result?.isError ? "The client did not take the message." : "It is in the chat.", Boolean(result?.isError));
+    announce(await client.say(standards));
   } catch (error) {
     announce(error.message, true);
   }

@@ -1,0 +1,128 @@
+"""Measure the views: their sizes, the time until an answer is painted, and searches of the page.
+
+usage: python benchmarks/views.py [--rounds 20]
+
+It needs the package playwright, Chromium as `chromium` on the path, and the plugin views. The time
+until paint is from the arrival of a tool's result in the page to the second frame after it. A round
+trip is one request of the page of `views explore`, without the pause while a person types. Both are
+machine times; the peer in the same run is an empty page that gets the same message, and a request
+that is refused at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+import httpx2
+from playwright.async_api import Page, async_playwright
+
+from standards_mcp_views.pages import NAMES, page
+
+EMPTY = """<!doctype html><html lang="en"><main></main><script>
+addEventListener("message", (event) => {
+  if (event.data.method === "ui/notifications/tool-result") {
+    document.querySelector("main").textContent = JSON.stringify(event.data.params);
+  }
+});</script></html>"""
+PAINT = """
+async ({ html, result }) => {
+  document.body.replaceChildren();
+  const frame = document.createElement("iframe");
+  frame.style.cssText = "width:700px;height:480px";
+  document.body.append(frame);
+  const capabilities = { serverTools: {}, openLinks: {}, downloadFile: {}, message: {} };
+  addEventListener("message", ({ data, source }) => {
+    if (data.method !== "ui/initialize") return;
+    const hostInfo = { name: "benchmark", version: "1" };
+    const answer = { hostInfo, hostCapabilities: capabilities, hostContext: {} };
+    source.postMessage({ jsonrpc: "2.0", id: data.id, result: answer }, "*");
+  });
+  await new Promise((resolve) => { frame.onload = resolve; frame.srcdoc = html; });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const view = frame.contentWindow;
+  const start = view.performance.now();
+  view.postMessage({ jsonrpc: "2.0", method: "ui/notifications/tool-result", params: result }, "*");
+  return new Promise((resolve) => setTimeout(() => view.requestAnimationFrame(
+    () => view.requestAnimationFrame(() => resolve(view.performance.now() - start)))));
+}
+"""
+
+
+def result_of(count: int) -> dict[str, Any]:
+    text = "Cut a whole into equal parts, for instance with fraction strips or circles. " * 3
+    results = [
+        {
+            "_id": str(number),
+            "statement_notation": f"CCSS.Math.Content.3.NF.A.{number}",
+            "content": text,
+            "subject": "Mathematics",
+            "education_levels": ["03"],
+            "score": 0.5,
+            "why": "fractions, strips",
+            "source_url": "https://example.org/",
+        }
+        for number in range(count)
+    ]
+    data = {"success": True, "results": results, "message": f"Found {count} matching standards"}
+    return {"content": [], "structuredContent": data}
+
+
+async def painted(browser_page: Page, html: str, count: int, rounds: int) -> float:
+    times = [
+        await browser_page.evaluate(PAINT, {"html": html, "result": result_of(count)})
+        for _ in range(rounds)
+    ]
+    return statistics.median(times)
+
+
+def round_trips(rounds: int) -> tuple[list[float], list[float]]:
+    """Return the seconds of searches and of refused requests, in turn."""
+    words = ("compare", "fractions", "with", "paper", "strips", "on", "a", "number", "line")
+    texts = [" ".join(words[: 1 + number % len(words)]) for number in range(rounds)]
+    command = [sys.executable, "-m", "standards_mcp", "views", "explore", "--no-open"]
+    searches, refused = list[float](), list[float]()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        url = process.stdout.readline().strip()
+        with httpx2.Client(timeout=60) as client:
+            for number, text in enumerate(("warm up", *texts)):
+                for name, times in (("find_relevant_standards", searches), ("none", refused)):
+                    arguments = {"activity": text, "max_results": 20}
+                    began = time.perf_counter()
+                    client.post(f"{url}call", json={"name": name, "arguments": arguments})
+                    if number:
+                        times.append(time.perf_counter() - began)
+        process.terminate()
+    return searches, refused
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    rounds = parser.parse_args().rounds
+    for name in NAMES:
+        print(f"{name:<10} {len(page(name).encode()):>7,} bytes")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        browser_page = await browser.new_page()
+        for count in (5, 20, 200):
+            ours = await painted(browser_page, page("results"), count, rounds)
+            empty = await painted(browser_page, EMPTY, count, rounds)
+            print(f"{count:>3} results painted after {ours:.0f} ms; an empty page {empty:.0f} ms")
+        await browser.close()
+    searches, refused = round_trips(rounds * 5)
+    for label, times in (("search", searches), ("refused", refused)):
+        p50, p95 = (statistics.quantiles(times, n=20)[index] * 1000 for index in (9, 18))
+        print(f"round trip, {label}: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+
+
+asyncio.run(main())

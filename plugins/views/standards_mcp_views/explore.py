@@ -1,0 +1,181 @@
+"""``standards-mcp explore``: the views in a browser on this machine, for people without a client.
+
+The page and its calls have an address with a token, on loopback. A call runs in the main thread,
+one after another, as those of any command.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import webbrowser
+from collections.abc import Mapping
+from concurrent.futures import Future
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Final, TypeAlias, cast
+from urllib.parse import quote
+
+import click
+
+from standards_mcp import ToolCaller, ToolResult
+from standards_mcp.commands import examples, print_text
+
+from .pages import explore_page
+
+TOOLS: Final = frozenset(
+    {
+        "browse_standards",
+        "find_relevant_standards",
+        "get_related_standards",
+        "get_standard_details",
+    }
+)
+"""The tools that the page may call; none of them changes anything."""
+_MAX_BODY: Final = 100_000
+_CALL_SECONDS: Final = 60.0
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_Call: TypeAlias = tuple[str, Mapping[str, Any], "Future[ToolResult]"]
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page on loopback, and queues its calls for the main thread."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.calls: SimpleQueue[_Call | None] = SimpleQueue()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with its token."""
+        return f"http://127.0.0.1:{self.server_address[1]}/{self.token}/"
+
+    def answer_calls(self, call: ToolCaller) -> None:
+        """Run the calls of the page in this thread, until the queue has None."""
+        while item := self.calls.get():
+            name, arguments, answer = item
+            try:
+                answer.set_result(call(name, arguments))
+            except Exception as exc:  # noqa: BLE001  - the page shows it
+                answer.set_exception(exc)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 30.0
+
+    def do_GET(self) -> None:
+        if self._is_allowed("/"):
+            text, policy = explore_page()
+            self._send(text, "text/html; charset=utf-8", policy=policy)
+
+    def do_POST(self) -> None:
+        if not self._is_allowed("/call"):
+            return
+        name, arguments = self._request()
+        if name not in TOOLS:
+            self._refuse(HTTPStatus.BAD_REQUEST, "The page may not call this tool.")
+            return
+        answer: Future[ToolResult] = Future()
+        self._own.calls.put((name, arguments, answer))
+        try:
+            result = answer.result(_CALL_SECONDS)
+        except Exception as exc:  # noqa: BLE001  - any failure of a call is for the person
+            self._refuse(HTTPStatus.BAD_GATEWAY, str(exc) or "The call took too long.")
+            return
+        data = {"isError": result.is_error, "structuredContent": result.structured}
+        content = [{"type": "text", "text": result.text}]
+        self._send(json.dumps({**data, "content": content}), "application/json")
+
+    @property
+    def _own(self) -> Server:
+        return cast("Server", self.server)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  - the name of the base
+        """Write nothing: the token is in each line."""
+
+    def _is_allowed(self, path: str) -> bool:
+        """Check host, origin, token and path; answer a request that does not fit."""
+        host = f"127.0.0.1:{self._own.server_address[1]}"
+        token, _, rest = self.path.removeprefix("/").partition("/")
+        is_own = self.headers.get("Host") == host
+        is_same_origin = self.headers.get("Origin") in (None, f"http://{host}")
+        is_known = secrets.compare_digest(token.encode(), self._own.token.encode())
+        if is_own and is_same_origin and is_known and f"/{rest}" == path:
+            return True
+        self._refuse(HTTPStatus.NOT_FOUND, "Open the address that `standards-mcp explore` printed.")
+        return False
+
+    def _request(self) -> tuple[str, dict[str, Any]]:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > _MAX_BODY:
+            return "", {}
+        try:
+            body: Any = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            return "", {}
+        if not isinstance(body, dict):
+            return "", {}
+        request = cast("dict[str, Any]", body)
+        arguments = request.get("arguments")
+        if not isinstance(arguments, dict):
+            return "", {}
+        return str(request.get("name", "")), cast("dict[str, Any]", arguments)
+
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
+        self._send(json.dumps({"message": reason}), "application/json", status=status)
+
+    def _send(
+        self, text: str, kind: str, *, status: HTTPStatus = HTTPStatus.OK, policy: str = ""
+    ) -> None:
+        data = text.encode()
+        self.send_response(status)
+        headers = _HEADERS | {"Content-Type": kind, "Content-Length": str(len(data))}
+        for name, value in (
+            headers | ({"Content-Security-Policy": policy} if policy else {})
+        ).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@click.command(
+    "explore", epilog=examples("explore", 'explore "comparing fractions"', "explore --no-open")
+)
+@click.argument("query", default="")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free port.")
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.pass_obj
+def explore(call: ToolCaller, *, query: str, port: int, no_open: bool) -> None:
+    """Search and browse the standards in your browser, beginning with QUERY.
+
+    Only this machine reaches the page, and only with the address that is printed. End it with
+    Ctrl-C.
+    """
+    try:
+        server = Server(port)
+    except OSError as exc:
+        raise click.ClickException(f"port {port} cannot be used: {exc.strerror}") from exc
+    url = f"{server.url}#{quote(query)}" if query else server.url
+    print_text(f"{url}\nEnd with Ctrl-C.")
+    Thread(target=server.serve_forever, daemon=True).start()
+    if not no_open:
+        webbrowser.open(url)
+    try:
+        server.answer_calls(call)
+    except KeyboardInterrupt:
+        print_text("Ended.")
+    finally:
+        server.shutdown()
+        server.server_close()

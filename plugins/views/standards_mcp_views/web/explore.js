@@ -1,0 +1,120 @@
+// The page in a browser: search as you type, browse, and a list of collected standards.
+class LocalServer {
+  constructor() {
+    this.capabilities = { serverTools: {}, openLinks: {}, downloadFile: {}, message: {} };
+    this.sayLabel = "Collect";
+    this.collected = new Map(JSON.parse(sessionStorage.getItem("collected") ?? "[]"));
+    this.onCollect = () => {};
+  }
+
+  async callTool(name, args) {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch("call", { method: "POST", headers, body: JSON.stringify({ name, arguments: args }) });
+    const result = await response.json();
+    if (!response.ok) throw new Error(result.message);
+    if (result.isError) throw new Error(result.structuredContent?.message ?? textOf(result));
+    return result.structuredContent;
+  }
+
+  async request(method, params) {
+    if (method === "ui/open-link") window.open(params.url, "_blank", "noopener,noreferrer");
+    if (method === "ui/download-file") save(params.contents[0].resource);
+    return {};
+  }
+
+  async say(standards) {
+    for (const standard of standards) this.collected.set(standard._id, standard);
+    this.keep();
+    return "Collected.";
+  }
+
+  remove(id) {
+    this.collected.delete(id);
+    this.keep();
+  }
+
+  keep() {
+    sessionStorage.setItem("collected", JSON.stringify([...this.collected]));
+    this.onCollect();
+  }
+}
+
+function save({ uri, mimeType, text }) {
+  const url = URL.createObjectURL(new Blob([text], { type: mimeType }));
+  element("a", { href: url, download: uri.split("/").at(-1) }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+const GRADES = ["K", ...Array.from({ length: 12 }, (_, index) => String(index + 1))];
+const PAUSE = 150;
+
+function explorePage() {
+  const server = new LocalServer();
+  let latest = 0;
+  let timer = 0;
+  const query = element("input", {
+    type: "search", "aria-label": "Describe an activity", placeholder: "Describe an activity, or type a code",
+    value: decodeURIComponent(location.hash.slice(1)), autofocus: true, oninput: later,
+  });
+  const grade = element("select", { "aria-label": "Grade", onchange: search },
+    element("option", { value: "" }, "All grades"),
+    ...GRADES.map((name) => element("option", { value: name }, `Grade ${name}`)));
+  const collectedTab = button("", () => choose(showCollected));
+  server.onCollect = () => { collectedTab.textContent = `Collected (${server.collected.size})`; };
+  server.onCollect();
+  document.querySelector("header").append(
+    element("div", { className: "row" }, query, grade, button("Browse", () => choose(browse)), collectedTab));
+  if (query.value) search();
+  else browse();
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(search, PAUSE);
+  }
+
+  function choose(page) {
+    latest += 1;
+    clearTimeout(timer);
+    page();
+  }
+
+  async function search() {
+    const text = query.value.trim();
+    if (!text) return choose(browse);
+    const args = { activity: text, max_results: 20, ...(grade.value && { grade: grade.value }) };
+    await load("find_relevant_standards", args, (data) => resultsPage(server, data));
+  }
+
+  function browse() {
+    return load("browse_standards", {}, (data) => treePage(server, data));
+  }
+
+  // A slow answer never replaces a newer one.
+  async function load(name, args, render) {
+    const turn = ++latest;
+    try {
+      const data = await server.callTool(name, args);
+      if (turn === latest) render(data);
+    } catch (error) {
+      if (turn === latest) show(notice(error.message, { isError: true }));
+    }
+  }
+
+  function showCollected() {
+    const standards = [...server.collected.values()];
+    if (!standards.length) return show(notice("Nothing is collected. Choose standards and press Collect."));
+    const rows = standards.map((standard) => element("li", {},
+      button(shortCode(standard), () => openStandard(server, standard._id, showCollected), { className: "plain code" }),
+      element("span", { className: "text", dir: "auto" }, textOfStandard(standard)),
+      button("Remove", () => { server.remove(standard._id); showCollected(); }, { "aria-label": `Remove ${shortCode(standard)}` })));
+    return show(
+      element("h1", {}, "Collected standards"),
+      element("ul", { className: "tree" }, ...rows),
+      element("div", { className: "row" },
+        button("CSV", () => download(server, "standards.csv", "text/csv", csvOf(standards))),
+        button("Markdown", () => download(server, "standards.md", "text/markdown", markdownOf(standards))),
+        button("JSON", () => download(server, "standards.json", "application/json", JSON.stringify(standards, null, 2))),
+        button("Print", () => window.print())),
+      statusLine());
+  }
+}

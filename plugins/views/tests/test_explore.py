@@ -1,0 +1,167 @@
+"""`views explore`: the page in a browser, and a server that answers nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, async_playwright, expect
+
+from standards_mcp import ToolResult
+from standards_mcp.host import Host
+from standards_mcp_views.explore import Server
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture
+def server(host: Host) -> Iterator[Server]:
+    """A server whose calls run in a thread of their own, as in the main thread of the command."""
+    server = Server()
+
+    def answer() -> None:
+        with asyncio.Runner() as runner:
+            running = host.running()
+            runner.run(running.__aenter__())
+
+            def call(name: str, arguments: Any) -> ToolResult:
+                return runner.run(host.call_tool(name, arguments))
+
+            server.answer_calls(call)
+            runner.run(running.__aexit__(None, None, None))
+
+    threads = [Thread(target=answer), Thread(target=server.serve_forever)]
+    for thread in threads:
+        thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    server.calls.put(None)
+    for thread in threads:
+        thread.join()
+
+
+def post(server: Server, body: Any, **headers: str) -> httpx2.Response:
+    return httpx2.post(f"{server.url}call", content=json.dumps(body), headers=headers, timeout=60)
+
+
+def test_the_page_calls_the_tools_that_read(server: Server):
+    search = {"name": "find_relevant_standards", "arguments": {"activity": "comparing fractions"}}
+    answer = post(server, search).json()
+    assert answer["structuredContent"]["results"]
+    assert answer["isError"] is False
+    failed = post(server, {"name": "find_relevant_standards", "arguments": {"grade": "99"}}).json()
+    assert failed["isError"] is True
+    assert "grade" in failed["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "body", [{"name": "web_search"}, {"name": 7}, {}, [], "x", {"name": None, "arguments": []}]
+)
+def test_the_page_calls_no_other_tool(server: Server, body: Any):
+    assert post(server, body).status_code == 400
+
+
+def test_only_the_address_with_the_token_is_answered(server: Server):
+    base, token = server.url.rstrip("/").rsplit("/", 1)
+    for path in ("/", "/call", f"/{token}x/", f"/{token[:-1]}/", f"/{token}/../", "/\u00fc/"):
+        assert httpx2.get(f"{base}{path}").status_code == 404
+    assert httpx2.get(server.url, headers={"host": "evil.example"}).status_code == 404
+    assert httpx2.get(server.url, headers={"origin": "https://evil.example"}).status_code == 404
+    assert httpx2.put(server.url).status_code == 501
+    good = httpx2.get(server.url)
+    assert good.status_code == 200
+    assert "frame-ancestors 'none'" in good.headers["content-security-policy"]
+    assert good.headers["cache-control"] == "no-store"
+
+
+def test_a_body_that_is_too_long_is_not_read(server: Server):
+    assert post(server, {"name": "x" * 200_000}).status_code == 400
+
+
+@asynccontextmanager
+async def opened(server: Server, fragment: str = "", **options: Any) -> AsyncGenerator[Page]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ}
+        )
+        page = await (await browser.new_context(**options)).new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on(
+            "console", lambda message: faults.append(message.text) if message.type == "error" else 0
+        )
+        await page.goto(server.url + fragment)
+        yield page
+        await browser.close()
+        assert faults == []
+
+
+in_browser = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
+
+
+class TestInABrowser:
+    """The page as a teacher uses it."""
+
+    pytestmark = in_browser
+
+    async def test_it_searches_while_one_types_and_narrows_by_grade(self, server: Server):
+        async with opened(server) as page:
+            await expect(page.get_by_text("Common Core State Standards")).to_be_visible()
+            await page.get_by_role("searchbox", name="Describe").fill("compare fractions")
+            await expect(page.locator(".card").first).to_be_visible()
+            await page.get_by_label("Grade").select_option("4")
+            await expect(page.locator(".card .code").first).to_have_text("4.NF.A.2")
+
+    async def test_it_begins_with_the_query_of_the_address(self, server: Server):
+        async with opened(server, "#compare%20fractions") as page:
+            await expect(page.locator(".card").first).to_be_visible()
+            assert await page.get_by_role("searchbox", name="Describe").input_value() == (
+                "compare fractions"
+            )
+
+    async def test_collected_standards_are_saved_and_removed(self, server: Server, tmp_path: Path):
+        async with opened(server, "#compare%20fractions") as page:
+            await page.get_by_role("checkbox").first.check()
+            await page.get_by_role("checkbox").nth(1).check()
+            await page.get_by_role("button", name="Collect", exact=True).click()
+            await page.reload()
+            await page.get_by_role("button", name="Collected (2)").click()
+            for name in ("CSV", "Markdown", "JSON"):
+                async with page.expect_download() as download:
+                    await page.get_by_role("button", name=name).click()
+                file = tmp_path / (await download.value).suggested_filename
+                await (await download.value).save_as(file)
+                assert "NF" in file.read_text(encoding="utf-8")
+            await page.get_by_role("button", name="Remove").first.click()
+            await expect(page.get_by_role("button", name="Collected (1)")).to_be_visible()
+
+    @pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1200, "light")])
+    async def test_it_is_accessible(self, server: Server, width: int, scheme: str):
+        viewport = {"width": width, "height": 800}
+        async with opened(
+            server, "#compare%20fractions", viewport=viewport, color_scheme=scheme
+        ) as page:
+            await expect(page.locator(".card").first).to_be_visible()
+            response = (await Axe().run(page)).response
+            serious = [
+                (item["id"], [node["target"] for node in item["nodes"]])
+                for item in response["violations"]
+                if item["impact"] in ("serious", "critical")
+            ]
+            assert serious == []
+            assert not await page.evaluate("document.documentElement.scrollWidth > innerWidth")
