@@ -23,6 +23,8 @@ ADDRESS = re.compile(r"https://(?P<site>[\w-]+(?:\.[\w-]+)+)/(?P<owner>[\w.-]+)/
 NAME = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9._-]+")
 IN_IMAGE = re.compile(r'(?<=io\.modelcontextprotocol\.server\.name=")[^"]+')
 IN_README = re.compile(r"(?<=<!-- mcp-name: )\S+")
+PRIVACY = "#privacy-policy"
+"""The section of the README."""
 GITHUB = "github.com"
 FORGES = {GITHUB: "github", "gitlab.com": "gitlab"}
 """The sources of repositories that the registry knows."""
@@ -50,8 +52,16 @@ def main() -> int:
         write(file, tomlkit.dumps(project))
     known = {"repository": {"url": home, "source": FORGES[site]}} if site in FORGES else {}
     edit_json(ROOT / "server.json", {"name": name, **known})
-    links = {"repository": {"type": "git", "url": home}, "homepage": home}
-    edit_json(ROOT / "packaging" / "mcpb" / "manifest.json", links)
+    manifest = ROOT / "packaging" / "mcpb" / "manifest.json"
+    policies = json.loads(manifest.read_text(encoding="utf-8"))["privacy_policies"]
+    others = [policy for policy in policies if not policy.endswith(PRIVACY)]
+    links = {
+        "repository": {"type": "git", "url": home},
+        "homepage": home,
+        "support": f"{home}/issues",
+        "privacy_policies": [home + PRIVACY, *others],
+    }
+    edit_json(manifest, links)
     for place, pattern in ((ROOT / "README.md", IN_README), (ROOT / "Dockerfile", IN_IMAGE)):
         write(place, pattern.sub(name, place.read_text(encoding="utf-8")))
     print(f"{home} is the home of {name}; look at the changes with `git diff`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -107,6 +108,35 @@ def test_the_manifests_fit_the_schemas_of_kubernetes():
     assert container["image"] == IMAGE
     labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert objects["Service"]["spec"]["selector"] == labels
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github/workflows").iterdir()), ids=lambda f: f.stem
+)
+def test_a_workflow_fits_its_schema(file: Path):
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    result = run(checker, "--builtin-schema", "vendor.github-workflows", file)
+    assert result.returncode == 0, result.stdout
+    # A token in the folder of a checkout could be read by every program that a job starts.
+    text = file.read_text(encoding="utf-8")
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_the_entry_of_the_registry_gets_the_bundle_with_its_hash(tmp_path: Path):
+    entry, bundle = tmp_path / "server.json", tmp_path / "dist/standards-mcp-0.1.0.mcpb"
+    shutil.copy(ROOT / "server.json", entry)
+    bundle.parent.mkdir()
+    bundle.write_bytes(b"a bundle")
+    command = (sys.executable, ROOT / "scripts/registry_entry.py", bundle.parent, entry)
+    for _ in range(2):
+        made = run(*command, "https://example.org/releases/download/v0.1.0/")
+        assert made.returncode == 0, made.stderr
+    pypi, mcpb = json.loads(entry.read_text(encoding="utf-8"))["packages"]
+    assert pypi["registryType"] == "pypi"
+    assert mcpb["identifier"] == f"https://example.org/releases/download/v0.1.0/{bundle.name}"
+    assert mcpb["fileSha256"] == hashlib.sha256(b"a bundle").hexdigest()
+    bundle.unlink()
+    assert run(*command, "https://example.org").returncode == 2
 
 
 def test_nginx_accepts_its_site(tmp_path: Path):

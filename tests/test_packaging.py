@@ -146,7 +146,11 @@ def test_the_address_of_the_project_is_written_everywhere_by_one_command(tmp_pat
     after = published_files(tmp_path)
     assert after["server.json"]["name"] == "io.github.acme/standards-mcp"
     assert after["server.json"]["repository"] == {"url": home, "source": "github"}
-    assert after["packaging/mcpb/manifest.json"]["homepage"] == home
+    manifest = after["packaging/mcpb/manifest.json"]
+    assert manifest["homepage"] == home
+    own, *others = manifest["privacy_policies"]
+    assert own == f"{home}#privacy-policy"
+    assert others == MANIFEST["privacy_policies"]
     assert re.findall(r"mcp-name: (\S+)", after["README.md"]) == ["io.github.acme/standards-mcp"]
     assert 'server.name="io.github.acme/standards-mcp"' in after["Dockerfile"]
     for name, project in after.items():
