@@ -20,6 +20,9 @@ _STARTS: Final = {
         (),
         'start("standard", (client, data) => show(...standardPages(client, data)));',
     ),
+    "check": (("marks.js", "check.js"), 'start("check", checkPage);'),
+    "comparison": (("marks.js", "comparison.js"), 'start("comparison", comparisonPage);'),
+    "coverage": (("coverage.js",), 'start("coverage", coveragePage);'),
     "tree": (("tree.js",), 'start("tree", treePage);'),
 }
 NAMES: Final = tuple(_STARTS)

@@ -15,6 +15,9 @@ from .pages import page
 _VIEWS: Final = {
     "results": ("Standards found", ("find_relevant_standards",)),
     "standard": ("A standard and its place", ("get_standard_details",)),
+    "check": ("A lesson with its codes checked", ("check_alignment",)),
+    "comparison": ("Two editions side by side", ("compare_standards",)),
+    "coverage": ("What a unit covers", ("check_coverage",)),
     "tree": ("The tree of standards", ("browse_standards",)),
 }
 

@@ -75,6 +75,7 @@ async function start(name, render) {
   client.on("ui/notifications/tool-cancelled", ({ reason }) => {
     show(notice(`The call was cancelled. ${reason ?? ""}`));
   });
+  client.on("ui/notifications/tool-input", (params) => { client.input = params.arguments ?? {}; });
   show(notice("Waiting for the answer …"));
   await client.connect();
 }
