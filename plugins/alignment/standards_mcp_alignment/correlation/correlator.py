@@ -1,0 +1,174 @@
+"""Find the standards of an item: those that it states, and those that its text fits."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from standards_mcp.filters import Node, matches
+from standards_mcp_alignment.inputs import Item
+from standards_mcp_catalog import Catalog, SearchHit, StandardRecord
+from standards_mcp_catalog.base import MAX_QUERY_CHARACTERS
+from standards_mcp_catalog.vocabulary.grades import spoken_levels
+from standards_mcp_catalog.vocabulary.notation import codes_in
+
+from .calibration import Calibration
+from .features import DEPTH, features_of
+from .scope import Scope
+
+Basis: TypeAlias = Literal["found", "stated", "review"]
+_LONGEST_STATEMENT: Final = 400
+_MOST_CODES: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A standard for an item.
+
+    Attributes:
+        id: The id of the record.
+        code: Its code, or an empty string.
+        grades: Its grades, such as ``K-2``.
+        score: Relevance from 0 to 1; None if the search did not find it.
+        probability: See `calibration`; None without a calibration or a score.
+        basis: ``stated`` if the item names the standard, ``review`` if a person did in the review
+            file, else ``found``.
+        why: The words that the search matched.
+    """
+
+    id: str
+    code: str
+    statement: str
+    jurisdiction: str
+    standard_set: str
+    grades: str
+    score: float | None = None
+    probability: float | None = None
+    basis: Basis = "found"
+    why: str = ""
+
+    @classmethod
+    def of(cls, record: StandardRecord, **values: Any) -> Self:
+        """Return the pair of a record."""
+        return cls(
+            id=record.id,
+            code=record.statement_notation or "",
+            statement=textwrap.shorten(record.description, _LONGEST_STATEMENT, placeholder=" ..."),
+            jurisdiction=record.jurisdiction_title,
+            standard_set=record.standard_set_title,
+            grades=spoken_levels(record.education_levels),
+            **values,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """The standards of one item, the stated ones first, then by probability.
+
+    Attributes:
+        notes: Codes that are not loaded or ambiguous, and limits of the search.
+    """
+
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the correlation as JSON-ready data."""
+        return {"pairs": [asdict(pair) for pair in self.pairs], "notes": list(self.notes)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the correlation of `to_dict`.
+
+        Raises:
+            KeyError, TypeError: The data has another shape.
+        """
+        return cls(tuple(Pair(**pair) for pair in data["pairs"]), tuple(data["notes"]))
+
+
+class Correlator:
+    """Finds the standards of items in a catalog.
+
+    Args:
+        calibration: None if the catalog's text encoder is not the one that was measured.
+        top: Number of found standards for an item, at most `features.DEPTH` - 1.
+    """
+
+    def __init__(
+        self, catalog: Catalog, scope: Scope, calibration: Calibration | None, top: int
+    ) -> None:
+        self._catalog = catalog
+        self._scope = scope
+        self._calibration = calibration
+        self._top = top
+
+    async def correlate(self, item: Item) -> Correlation:
+        """Return the standards of an item.
+
+        Raises:
+            CatalogError: The catalog cannot be read.
+        """
+        scope = self._scope.of(item)
+        text = item.content
+        codes = list(dict.fromkeys((*item.codes, *codes_in(text))))[:_MOST_CODES]
+        stated, notes = await self.named(codes, scope.filter, certain=item.codes)
+        notes = [*scope.notes, *notes]
+        for code in codes_in(text):
+            # A search would put named codes first; the probability is about the other words.
+            text = text.replace(code, " ")
+        if len(text) > MAX_QUERY_CHARACTERS:
+            notes.append(f"only the first {MAX_QUERY_CHARACTERS:,} characters were compared")
+        hits: Sequence[SearchHit] = ()
+        if text.strip():
+            result = await self._catalog.search(text[:MAX_QUERY_CHARACTERS], DEPTH, scope.filter)
+            hits = result.hits
+        found = self._found(text, hits, is_graded=scope.is_graded)
+        pairs = [
+            Pair.of(record, basis="stated", **found.pop(record.id, ({}, record))[0])
+            for record in stated
+        ]
+        best = list(found.values())[: self._top]
+        pairs += [Pair.of(record, **values) for values, record in best]
+        return Correlation(tuple(pairs), tuple(notes))
+
+    async def named(
+        self, codes: Sequence[str], expression: Node | None, certain: Collection[str]
+    ) -> tuple[list[StandardRecord], list[str]]:
+        """Return the standards of these codes that pass a filter, and notes on the other codes.
+
+        Args:
+            certain: Codes that are reported if they are not loaded. Others may be numbers of
+                versions or rooms, which only look like codes.
+        """
+        records: dict[str, StandardRecord] = {}
+        notes: list[str] = []
+        for code, loaded in zip(codes, await self._catalog.find_all(codes), strict=True):
+            inside = [each for each in loaded if matches(expression, each.to_dict())]
+            places = sorted({each.jurisdiction_title for each in inside})
+            if len(places) > 1:
+                notes.append(
+                    f"the code {code} is used in {' and '.join(places)}; add --jurisdiction"
+                )
+            elif inside:
+                records[inside[0].id] = inside[0]
+            elif loaded:
+                notes.append(f"the code {code} is of another grade, subject, set or jurisdiction")
+            elif code in certain:
+                notes.append(f"the code {code} is not loaded, or does not exist")
+        return list(records.values()), notes
+
+    def _found(
+        self, text: str, hits: Sequence[SearchHit], *, is_graded: bool
+    ) -> dict[str, tuple[dict[str, Any], StandardRecord]]:
+        """Return the values and the record of each hit by its id, the most probable first."""
+        features = features_of(text, hits, is_graded=is_graded)
+        found = list[tuple[dict[str, Any], StandardRecord]]()
+        for hit, numbers in zip(hits, features, strict=True):
+            probability = self._calibration and self._calibration.probability(numbers)
+            values = {"score": round(hit.score, 4), "probability": probability, "why": hit.why}
+            found.append((values, hit.record))
+        if self._calibration:
+            found.sort(key=lambda each: -each[0]["probability"])
+        return {record.id: (values, record) for values, record in found}

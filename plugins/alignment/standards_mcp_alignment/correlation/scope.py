@@ -1,0 +1,142 @@
+"""The standards that an item is compared with: by jurisdiction, set, grade and subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from standards_mcp import InvalidInputError
+from standards_mcp.filters import Node, combine, parse_filter
+from standards_mcp_alignment.inputs import Item
+from standards_mcp_catalog import Catalog, StandardSet
+from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, parse_grades
+from standards_mcp_catalog.vocabulary.names import (
+    JurisdictionNameError,
+    folded,
+    jurisdictions_meant,
+    listed,
+    quoted,
+    titles_like,
+)
+from standards_mcp_catalog.vocabulary.subjects import match_subjects
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScope:
+    """The filter for one item.
+
+    Attributes:
+        is_graded: True if the filter limits the grade.
+        notes: Values of the item that were ignored.
+    """
+
+    filter: Node | None
+    is_graded: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Scope:
+    """Makes the filters of items. The grade and the subject of an item come before the options.
+
+    Attributes:
+        base: The filter of the jurisdiction and the set.
+        is_one_jurisdiction: True if all standards in scope are of one jurisdiction.
+        subjects: The subjects of the catalog.
+    """
+
+    base: Node | None
+    is_one_jurisdiction: bool
+    subjects: Mapping[str, int]
+    grade: str
+    subject: str
+    _known: dict[tuple[str, str], ItemScope] = field(
+        default_factory=dict[tuple[str, str], ItemScope]
+    )
+
+    def of(self, item: Item) -> ItemScope:
+        """Return the filter for an item."""
+        key = item.grade or self.grade, item.subject or self.subject
+        if key not in self._known:
+            self._known[key] = self._of(*key)
+        return self._known[key]
+
+    def _of(self, grade: str, subject: str) -> ItemScope:
+        limits: list[dict[str, Any]] = []
+        notes: list[str] = []
+        is_graded = False
+        if grade:
+            try:
+                limits.append({"education_levels": {"$in": list(parse_grades(grade))}})
+                is_graded = True
+            except UnknownGradeError:
+                notes.append(f"the grade {quoted(grade)} is not known and was ignored")
+        if subject:
+            matched = match_subjects(subject, self.subjects)
+            if matched:
+                limits.append({"subject": {"$in": list(matched)}})
+            else:
+                notes.append(f"no standards of the subject {quoted(subject)} are loaded; all count")
+        return ItemScope(parse_filter(combine(self.base, *limits)), is_graded, tuple(notes))
+
+
+async def open_scope(
+    catalog: Catalog, *, grade: str, subject: str, jurisdiction: str, standard_set: str
+) -> Scope:
+    """Return the scope of options, of which an empty one does not limit anything.
+
+    Raises:
+        InvalidInputError: An option names nothing in the catalog; the message has existing values.
+        CatalogError: The catalog cannot be read.
+    """
+    facets = await catalog.facets()
+    sets = (await catalog.sets()).sets
+    limits: list[dict[str, Any]] = []
+    titles = {item.jurisdiction_title for item in sets}
+    if grade:
+        try:
+            parse_grades(grade)
+        except UnknownGradeError as error:
+            raise InvalidInputError(str(error)) from None
+    if subject and not match_subjects(subject, facets.subjects):
+        raise InvalidInputError(
+            f"No standards of {quoted(subject)} are loaded. Subjects here: "
+            f"{listed(sorted(facets.subjects))}."
+        )
+    if jurisdiction:
+        titles = _jurisdictions(jurisdiction, titles)
+        limits.append({"jurisdiction_title": {"$in": sorted(titles)}})
+    if standard_set:
+        chosen = _sets(standard_set, sets)
+        ids = [item.id for item in chosen]
+        titles &= {item.jurisdiction_title for item in chosen}
+        either = [{"standard_set_id": {"$in": ids}}, {"also_in_set_ids": {"$in": ids}}]
+        limits.append({"$or": either})
+    return Scope(
+        base=parse_filter(combine(*limits)),
+        is_one_jurisdiction=len(titles) == 1 or bool(jurisdiction),
+        subjects=facets.subjects,
+        grade=grade,
+        subject=subject,
+    )
+
+
+def _jurisdictions(text: str, titles: set[str]) -> set[str]:
+    try:
+        return set(jurisdictions_meant(text, titles))
+    except JurisdictionNameError as error:
+        raise InvalidInputError(str(error)) from None
+
+
+def _sets(text: str, sets: tuple[StandardSet, ...]) -> list[StandardSet]:
+    wanted = folded(text)
+    chosen = [item for item in sets if wanted in {folded(item.id), folded(item.title)}]
+    if not chosen:
+        titles = sorted({item.title for item in sets})
+        close = titles_like(text, titles)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise InvalidInputError(
+            f"No standard set here is {quoted(text)}.{hint} `standards-mcp data sets` lists them."
+        )
+    return chosen
