@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,12 +24,13 @@ _FILE: Final = "calibration.json"
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A logistic regression on `features.FEATURES`, with what was measured on held-out sources.
+    """A logistic regression on `features.FEATURES`, corrected by what held-out sources showed.
 
     Attributes:
         model: The text encoder that it was measured with.
         bias: Weight of the constant.
         weights: Weight of each feature.
+        reliability: Results of the regression, rising, and the share of right pairs for each.
         supported: Pairs of a precision and the least probability above which held-out pairs reach
             it, at the lower end of a 95 % interval. Other precisions are not supported.
         sha256: Digest of the file.
@@ -37,6 +39,7 @@ class Calibration:
     model: str
     bias: float
     weights: tuple[float, ...]
+    reliability: tuple[tuple[float, ...], tuple[float, ...]]
     supported: tuple[tuple[float, float], ...]
     sha256: str
 
@@ -44,7 +47,16 @@ class Calibration:
         """Return the probability of a pair, from 0 to 1, with four digits."""
         pairs = zip(self.weights, features, strict=True)
         value = self.bias + sum(weight * feature for weight, feature in pairs)
-        return round(1 / (1 + math.exp(-max(-30.0, min(30.0, value)))), 4)
+        return round(self._corrected(1 / (1 + math.exp(-max(-30.0, min(30.0, value))))), 4)
+
+    def _corrected(self, result: float) -> float:
+        """Return the share of right pairs for a result, on the line between the nearest two."""
+        results, shares = self.reliability
+        above = bisect_right(results, result)
+        if above in {0, len(results)}:
+            return shares[min(above, len(results) - 1)]
+        part = (result - results[above - 1]) / (results[above] - results[above - 1])
+        return shares[above - 1] + part * (shares[above] - shares[above - 1])
 
     def least_probability(self, precision: float) -> float | None:
         """Return the least probability for a precision, or None if no held-out pairs support it."""
@@ -62,6 +74,7 @@ def load_calibration() -> Calibration:
         model=data["model"],
         bias=data["bias"],
         weights=tuple(data["weights"].values()),
+        reliability=(tuple(data["reliability"][0]), tuple(data["reliability"][1])),
         supported=tuple((each["precision"], each["probability"]) for each in data["supported"]),
         sha256=digest_of(text),
     )

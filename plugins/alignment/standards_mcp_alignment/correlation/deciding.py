@@ -41,11 +41,13 @@ class Decider:
             CatalogError: The catalog cannot be read.
         """
         verdicts: dict[str, Verdict] = {}
+        # The precision was measured on standards of one jurisdiction.
+        least = self._least if self._scope.of(item).is_one_jurisdiction else None
         notes = list(correlation.notes)
         for pair in correlation.pairs:
             decision = self._decisions.get(review_key(item.digest, pair.id))
             if decision is None:
-                verdicts[pair.id] = self._verdict(pair)
+                verdicts[pair.id] = _verdict(pair, least)
             elif decision.choice == "replace":
                 added = await self._replacement(decision.replacement, notes)
                 # Without the other standard, nobody has decided yet.
@@ -58,15 +60,14 @@ class Decider:
         ordered = sorted(verdicts.values(), key=lambda verdict: _ORDER[verdict.status])
         return Outcome(item, tuple(ordered), tuple(notes))
 
-    def _verdict(self, pair: Pair) -> Verdict:
-        probability = pair.probability
-        if self._least is not None and probability is not None and probability >= self._least:
-            return Verdict(pair, "accepted", "auto")
-        return Verdict(pair)
-
     async def _replacement(self, code: str, notes: list[str]) -> Pair | None:
         """Return the pair of a code that a person wrote, or None with a note."""
         base = self._scope.base
         records, problems = await self._correlator.named([code], base, certain=[code])
         notes += [f"review file: {problem}" for problem in problems]
         return Pair.of(records[0], basis="review") if records else None
+
+
+def _verdict(pair: Pair, least: float | None) -> Verdict:
+    is_certain = least is not None and pair.probability is not None and pair.probability >= least
+    return Verdict(pair, "accepted", "auto") if is_certain else Verdict(pair)

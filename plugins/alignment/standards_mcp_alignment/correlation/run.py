@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from standards_mcp.commands import counted
 from standards_mcp_alignment.inputs import InputFile, Item, ItemReader, SkippedFile, find_files
 from standards_mcp_alignment.inputs.documents import Split
 from standards_mcp_alignment.provenance import digest_of, provenance_of
@@ -101,7 +102,7 @@ async def align(
     provenance = await provenance_of(catalog, settings, input_digests)
     is_calibrated = provenance.model_name == calibration.model
     correlator = Correlator(catalog, scope, calibration if is_calibrated else None, options.top)
-    least, notes = _least_probability(options.auto, calibration, scope, is_calibrated=is_calibrated)
+    least, notes = _least_probability(options.auto, calibration, is_calibrated=is_calibrated)
     decider = Decider(correlator, scope, decisions, least)
     searched = [settings[name] for name in (*_SEARCHED, "calibration")]
     made_from = [searched, provenance.catalog, provenance.model, provenance.version]
@@ -120,39 +121,45 @@ async def align(
         outcomes.append(await decider.decide(item, correlation))
     progress(len(items), len(items))
     journal.keep_only(keys)
-    notes += _unused_decisions(decisions, items)
+    notes += _mixed_jurisdictions(scope, items) + _unused_decisions(decisions, items)
     return AlignmentReport(outcomes, inputs.skipped, settings, provenance, notes)
 
 
 def _least_probability(
-    auto: float | None, calibration: Calibration, scope: Scope, *, is_calibrated: bool
+    auto: float | None, calibration: Calibration, *, is_calibrated: bool
 ) -> tuple[float | None, list[str]]:
-    """Return the least probability of a pair to accept, or None, and notes on probabilities."""
-    note = ""
-    least = None if auto is None else calibration.least_probability(auto)
+    """Return the least probability of a pair to accept, or None, and the reason for None."""
     if not is_calibrated:
         note = (
             f"Probabilities were measured with the model {calibration.model} only, so there are "
             "none here, and no pair is accepted automatically."
         )
-    elif not scope.is_one_jurisdiction:
-        note = (
-            "Probabilities were measured within one jurisdiction, and several were compared here, "
-            "so no pair is accepted automatically; add --jurisdiction or --set."
-        )
-    elif auto is not None and least is None:
+        return None, [note]
+    least = None if auto is None else calibration.least_probability(auto)
+    if auto is not None and least is None:
         note = (
             f"No held-out pairs support a precision of {auto:.0%}, so no pair is accepted "
             "automatically."
         )
-    return (None, [note]) if note else (least, [])
+        return None, [note]
+    return least, []
+
+
+def _mixed_jurisdictions(scope: Scope, items: Sequence[Item]) -> list[str]:
+    mixed = sum(not scope.of(item).is_one_jurisdiction for item in items)
+    note = (
+        f"{counted(mixed, 'item')} of {len(items):,} were compared with the standards of several "
+        "jurisdictions. Probabilities were measured within one, so nothing is accepted "
+        "automatically for these items; add --jurisdiction, --set or --subject."
+    )
+    return [note] if mixed else []
 
 
 def _unused_decisions(decisions: Mapping[ReviewKey, Decision], items: Sequence[Item]) -> list[str]:
     digests = {review_key(item.digest, "")[0] for item in items}
     unused = sum(item not in digests for item, _ in decisions)
     note = (
-        f"The review file has {unused:,} decisions on items that have changed or were not read; "
+        f"The review file has {counted(unused, 'decision')} on items that have changed or were not read; "
         "they are kept there."
     )
     return [note] if unused else []

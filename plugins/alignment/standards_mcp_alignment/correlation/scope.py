@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, parse_gra
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     folded,
+    jurisdiction_key,
     jurisdictions_meant,
     listed,
     quoted,
@@ -28,11 +29,13 @@ class ItemScope:
 
     Attributes:
         is_graded: True if the filter limits the grade.
+        is_one_jurisdiction: True if all standards in the filter are of one jurisdiction.
         notes: Values of the item that were ignored.
     """
 
     filter: Node | None
     is_graded: bool
+    is_one_jurisdiction: bool
     notes: tuple[str, ...] = ()
 
 
@@ -42,13 +45,11 @@ class Scope:
 
     Attributes:
         base: The filter of the jurisdiction and the set.
-        is_one_jurisdiction: True if all standards in scope are of one jurisdiction.
-        subjects: The subjects of the catalog.
+        sets: The sets that pass it.
     """
 
     base: Node | None
-    is_one_jurisdiction: bool
-    subjects: Mapping[str, int]
+    sets: Sequence[StandardSet]
     grade: str
     subject: str
     _known: dict[tuple[str, str], ItemScope] = field(
@@ -65,7 +66,7 @@ class Scope:
     def _of(self, grade: str, subject: str) -> ItemScope:
         limits: list[dict[str, Any]] = []
         notes: list[str] = []
-        is_graded = False
+        sets, is_graded = self.sets, False
         if grade:
             try:
                 limits.append({"education_levels": {"$in": list(parse_grades(grade))}})
@@ -73,12 +74,15 @@ class Scope:
             except UnknownGradeError:
                 notes.append(f"the grade {quoted(grade)} is not known and was ignored")
         if subject:
-            matched = match_subjects(subject, self.subjects)
+            matched = match_subjects(subject, {item.subject for item in sets})
             if matched:
+                sets = [item for item in sets if item.subject in matched]
                 limits.append({"subject": {"$in": list(matched)}})
             else:
                 notes.append(f"no standards of the subject {quoted(subject)} are loaded; all count")
-        return ItemScope(parse_filter(combine(self.base, *limits)), is_graded, tuple(notes))
+        places = {jurisdiction_key(item.jurisdiction_title) for item in sets}
+        expression = parse_filter(combine(self.base, *limits))
+        return ItemScope(expression, is_graded, len(places) == 1, tuple(notes))
 
 
 async def open_scope(
@@ -91,9 +95,8 @@ async def open_scope(
         CatalogError: The catalog cannot be read.
     """
     facets = await catalog.facets()
-    sets = (await catalog.sets()).sets
+    sets: Sequence[StandardSet] = (await catalog.sets()).sets
     limits: list[dict[str, Any]] = []
-    titles = {item.jurisdiction_title for item in sets}
     if grade:
         try:
             parse_grades(grade)
@@ -105,18 +108,17 @@ async def open_scope(
             f"{listed(sorted(facets.subjects))}."
         )
     if jurisdiction:
-        titles = _jurisdictions(jurisdiction, titles)
+        titles = _jurisdictions(jurisdiction, {item.jurisdiction_title for item in sets})
+        sets = [item for item in sets if item.jurisdiction_title in titles]
         limits.append({"jurisdiction_title": {"$in": sorted(titles)}})
     if standard_set:
-        chosen = _sets(standard_set, sets)
-        ids = [item.id for item in chosen]
-        titles &= {item.jurisdiction_title for item in chosen}
+        sets = _named_sets(standard_set, sets)
+        ids = [item.id for item in sets]
         either = [{"standard_set_id": {"$in": ids}}, {"also_in_set_ids": {"$in": ids}}]
         limits.append({"$or": either})
     return Scope(
         base=parse_filter(combine(*limits)),
-        is_one_jurisdiction=len(titles) == 1 or bool(jurisdiction),
-        subjects=facets.subjects,
+        sets=sets,
         grade=grade,
         subject=subject,
     )
@@ -129,7 +131,7 @@ def _jurisdictions(text: str, titles: set[str]) -> set[str]:
         raise InvalidInputError(str(error)) from None
 
 
-def _sets(text: str, sets: tuple[StandardSet, ...]) -> list[StandardSet]:
+def _named_sets(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     wanted = folded(text)
     chosen = [item for item in sets if wanted in {folded(item.id), folded(item.title)}]
     if not chosen:

@@ -59,7 +59,7 @@ def json_items(name: str, data: bytes, *, is_lines: bool = False) -> list[Item]:
         except ValueError as error:
             place = f"line {number}: " if is_lines else ""
             raise InputError(f"it is not JSON: {place}{error}") from None
-        entries = _entries([value] if is_lines else value, f"line {number}" if is_lines else "")
+        entries = _entries(value, f"line {number}" if is_lines else "")
         items += [make_item(name, place, fields) for place, fields in entries]
     return [item for item in items if item is not None]
 
