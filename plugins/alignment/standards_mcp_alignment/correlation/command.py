@@ -90,7 +90,7 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
         if out and not review:
             review = out.with_name(f"{out.stem}.review.csv")
         try:
-            with _locked(path for path in (out, review) if path):
+            with _locked(path for path in (out, review) if out and path):
                 report, open_rows = _run(open_catalog, paths, Options(**options), out, review)
                 text = render(report, kind)
                 if out:
@@ -118,7 +118,8 @@ def _run(
     with ExitStack() as stack:
         decisions = read_review(review) if review else {}
         with progress_bar("Reading") as progress:
-            inputs = read_inputs(paths, options.split, progress)
+            own_files = [path for path in (out, review) if path]
+            inputs = read_inputs(paths, options.split, progress, own_files)
         journal_path = out.with_name(f"{out.name}.journal") if out else None
         journal = stack.enter_context(Journal.opened(journal_path))
         catalog = open_catalog()

@@ -21,6 +21,8 @@ from .scope import Scope
 Basis: TypeAlias = Literal["found", "stated", "review"]
 _LONGEST_STATEMENT: Final = 400
 _MOST_CODES: Final = 50
+_MOST_CHARACTERS: Final = 100_000
+"""Number of characters of an item in which codes are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ class Correlator:
             CatalogError: The catalog cannot be read.
         """
         scope = self._scope.of(item)
-        text = item.content
+        text = item.content[:_MOST_CHARACTERS]
         codes = list(dict.fromkeys((*item.codes, *codes_in(text))))[:_MOST_CODES]
         stated, notes = await self.named(codes, scope.filter, certain=item.codes)
         notes = [*scope.notes, *notes]
@@ -120,9 +122,10 @@ class Correlator:
             text = text.replace(code, " ")
         if len(text) > MAX_QUERY_CHARACTERS:
             notes.append(f"only the first {MAX_QUERY_CHARACTERS:,} characters were compared")
+            text = text[:MAX_QUERY_CHARACTERS]
         hits: Sequence[SearchHit] = ()
         if text.strip():
-            result = await self._catalog.search(text[:MAX_QUERY_CHARACTERS], DEPTH, scope.filter)
+            result = await self._catalog.search(text, DEPTH, scope.filter)
             hits = result.hits
         found = self._found(text, hits, is_graded=scope.is_graded)
         pairs = [
@@ -132,6 +135,15 @@ class Correlator:
         best = list(found.values())[: self._top]
         pairs += [Pair.of(record, **values) for values, record in best]
         return Correlation(tuple(pairs), tuple(notes))
+
+    async def chosen(self, standard_id: str) -> Pair | None:
+        """Return the pair of a standard that a person has accepted, or None if it is not loaded.
+
+        Raises:
+            CatalogError: The catalog cannot be read.
+        """
+        records = await self._catalog.fetch([standard_id])
+        return Pair.of(records[0], basis="review") if records else None
 
     async def named(
         self, codes: Sequence[str], expression: Node | None, certain: Collection[str]

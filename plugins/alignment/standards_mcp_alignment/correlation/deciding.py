@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
@@ -31,7 +32,9 @@ class Decider:
     ) -> None:
         self._correlator = correlator
         self._scope = scope
-        self._decisions = decisions
+        self._decisions = defaultdict[str, dict[str, Decision]](dict)
+        for (item, standard_id), decision in decisions.items():
+            self._decisions[item][standard_id] = decision
         self._least = least
 
     async def decide(self, item: Item, correlation: Correlation) -> Outcome:
@@ -40,25 +43,42 @@ class Decider:
         Raises:
             CatalogError: The catalog cannot be read.
         """
-        verdicts: dict[str, Verdict] = {}
         # The precision was measured on standards of one jurisdiction.
         least = self._least if self._scope.of(item).is_one_jurisdiction else None
+        pairs = {pair.id: pair for pair in correlation.pairs}
+        decisions = self._decisions.get(review_key(item.digest, "")[0], {})
+        verdicts: dict[str, Verdict] = {}
         notes = list(correlation.notes)
-        for pair in correlation.pairs:
-            decision = self._decisions.get(review_key(item.digest, pair.id))
-            if decision is None:
-                verdicts[pair.id] = _verdict(pair, least)
-            elif decision.choice == "replace":
-                added = await self._replacement(decision.replacement, notes)
-                # Without the other standard, nobody has decided yet.
-                verdicts[pair.id] = Verdict(pair, "replaced", "person") if added else Verdict(pair)
-                if added:
-                    verdicts[added.id] = Verdict(added, "accepted", "person")
-            else:
-                status: Status = "accepted" if decision.choice == "accept" else "rejected"
-                verdicts.setdefault(pair.id, Verdict(pair, status, "person"))
+        for standard_id, decision in decisions.items():
+            pair = pairs.pop(standard_id, None)
+            for verdict in await self._decided(standard_id, pair, decision, notes):
+                verdicts[verdict.pair.id] = verdict
+        for pair in pairs.values():
+            verdicts.setdefault(pair.id, _verdict(pair, least))
         ordered = sorted(verdicts.values(), key=lambda verdict: _ORDER[verdict.status])
         return Outcome(item, tuple(ordered), tuple(notes))
+
+    async def _decided(
+        self, standard_id: str, pair: Pair | None, decision: Decision, notes: list[str]
+    ) -> list[Verdict]:
+        """Return what a person's decision makes of a pair.
+
+        Args:
+            pair: None if this run did not find the standard, for example with a smaller ``--top``.
+        """
+        if decision.choice == "replace":
+            added = await self._replacement(decision.replacement, notes)
+            if added is None:  # nobody has decided yet
+                return [Verdict(pair)] if pair else []
+            replaced = [Verdict(pair, "replaced", "person")] if pair else []
+            return [*replaced, Verdict(added, "accepted", "person")]
+        if decision.choice == "reject":
+            return [Verdict(pair, "rejected", "person")] if pair else []
+        pair = pair or await self._correlator.chosen(standard_id)
+        if pair is None:
+            notes.append(f"review file: the accepted standard {standard_id} is not loaded any more")
+            return []
+        return [Verdict(pair, "accepted", "person")]
 
     async def _replacement(self, code: str, notes: list[str]) -> Pair | None:
         """Return the pair of a code that a person wrote, or None with a note."""

@@ -64,8 +64,10 @@ class Journal:
         Raises:
             OSError: The file cannot be written; it is unchanged.
         """
-        if self._path is None or self._entries.keys() <= set(keys):
+        if self._path is None or self._file is None or self._entries.keys() <= set(keys):
             return
+        self._file.close()  # Windows does not replace an open file
+        self._file = None
         with replacing(self._path) as file:
             for key in keys:
                 file.write(_line(key, self._entries[key]).decode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,9 +57,17 @@ class Inputs:
     skipped: Sequence[SkippedFile]
 
 
-def read_inputs(paths: Sequence[Path], split: Split, progress: Progress) -> Inputs:
-    """Read the files that the paths name, see `inputs.find_files`."""
+def read_inputs(
+    paths: Sequence[Path], split: Split, progress: Progress, own_files: Sequence[Path] = ()
+) -> Inputs:
+    """Read the files that the paths name, see `inputs.find_files`.
+
+    Args:
+        own_files: The report and the review file, which may be in a folder of lessons.
+    """
     files, skipped = find_files(paths)
+    own = {path.resolve() for path in own_files}
+    files = [path for path in files if Path(os.path.realpath(path)) not in own]
     read: list[InputFile] = []
     with ItemReader(split) as reader:
         for done, path in enumerate(files):
@@ -159,7 +168,7 @@ def _unused_decisions(decisions: Mapping[ReviewKey, Decision], items: Sequence[I
     digests = {review_key(item.digest, "")[0] for item in items}
     unused = sum(item not in digests for item, _ in decisions)
     note = (
-        f"The review file has {counted(unused, 'decision')} on items that have changed or were not read; "
-        "they are kept there."
+        f"The review file has {counted(unused, 'decision')} on items that have changed or were not "
+        "read; they are kept there."
     )
     return [note] if unused else []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from standards_mcp_documents import Document, Section
 
-from .items import InputError, Item, make_item
+from .items import InputError, Item, checked_items, make_item
 
 Split: TypeAlias = Literal["file", "section"]
 _FIELD_LINE: Final = re.compile(
@@ -28,8 +27,7 @@ def document_items(name: str, document: Document, split: Split) -> list[Item]:
         InputError: The document has no text.
     """
     fields = _stated_fields(document.text)
-    title = document.title or PurePosixPath(name).stem.replace("_", " ").replace("-", " ")
-    items = [make_item(name, "", {**fields, "title": title, "text": document.text})]
+    items = [make_item(name, "", {**fields, "title": document.title, "text": document.text})]
     if split == "section":
         sections = [(section.heading, _text(section)) for section in document.sections]
         items = [
@@ -37,7 +35,7 @@ def document_items(name: str, document: Document, split: Split) -> list[Item]:
             for number, (heading, text) in enumerate(sections, 1)
             if text["text"]
         ]
-    found = [item for item in items if item is not None]
+    found = checked_items(items)
     if not found:
         raise InputError("it has no text")
     return found

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, Final
 
 from standards_mcp_alignment.provenance import digest_of
 from standards_mcp_catalog.records import without_surrogates
 
+MOST_ITEMS: Final = 50_000
+"""The most items of one file."""
 _LONGEST_TITLE: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!][^<>]*>")
@@ -107,12 +110,24 @@ def make_item(file: str, place: str, fields: Mapping[str, Any]) -> Item | None:
     return Item(
         file=file,
         place=plain_line(place),
-        title=title or plain_line(text)[:_LONGEST_TITLE],
+        title=title or plain_line(text.partition("\n")[0])[:_LONGEST_TITLE],
         text=text,
         grade=plain_line(str(fields.get("grade") or "")),
         subject=plain_line(str(fields.get("subject") or "")),
         codes=tuple(dict.fromkeys(split_codes(fields.get("codes") or ""))),
     )
+
+
+def checked_items(items: Iterable[Item | None]) -> list[Item]:
+    """Return the items without None, as the list of one file.
+
+    Raises:
+        InputError: There are more than `MOST_ITEMS`.
+    """
+    found = list(islice((item for item in items if item is not None), MOST_ITEMS + 1))
+    if len(found) > MOST_ITEMS:
+        raise InputError(f"it has more than {MOST_ITEMS:,} items; split it")
+    return found
 
 
 def split_codes(codes: str | Iterable[str]) -> list[str]:

@@ -11,12 +11,19 @@ from xml.etree.ElementTree import Element
 from standards_mcp_documents import KINDS, DocumentError, DocumentReader
 
 from .archives import Archive
-from .items import InputError, Item, SkippedFile, make_item, plain_line, without_markup
+from .items import (
+    InputError,
+    Item,
+    SkippedFile,
+    checked_items,
+    make_item,
+    plain_line,
+    without_markup,
+)
 from .qti import qti_items
 from .xml_parser import child, parse_xml, text_of
 
 _MANIFEST: Final = "imsmanifest.xml"
-_MOST_ITEMS: Final = 50_000
 _TEXTS: Final = ("text", "description", "instructor_text")
 """Elements with the text of a discussion topic, an assignment or a tool."""
 
@@ -53,15 +60,14 @@ def package_items(
     manifest = parse_xml(archive.read(member))
     resources = dict(_resources(manifest, archive))
     reader = _PackageReader(name, archive, documents)
-    outline = list(_outline(manifest))
-    for place, title, reference, codes in outline[:_MOST_ITEMS]:
+    for place, title, reference, codes in _outline(manifest):
         resource = resources.get(reference)
         if resource is not None:
             reader.add(place, title, resource, codes)
     for resource in resources.values():
         if "imsqti" in resource.kind and resource.member not in reader.members:
             reader.add("", "", resource, ())
-    return reader.items, reader.skipped
+    return checked_items(reader.items), reader.skipped
 
 
 class _PackageReader:
@@ -80,9 +86,10 @@ class _PackageReader:
         codes = tuple(dict.fromkeys((*codes, *resource.codes)))
         try:
             if "imsqti" in resource.kind and "test" not in resource.kind and resource.member:
-                self.members[resource.member] = ""
-                root = parse_xml(self._archive.read(resource.member))
-                self.items += qti_items(self._name, root, place or resource.member, codes)
+                if resource.member not in self.members:
+                    self.members[resource.member] = ""
+                    root = parse_xml(self._archive.read(resource.member))
+                    self.items += qti_items(self._name, root, place or resource.member, codes)
                 return
             text = self._text(resource.member)
         except (DocumentError, InputError) as error:

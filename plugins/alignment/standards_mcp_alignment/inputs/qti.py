@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from .items import InputError, Item, make_item
+from .items import InputError, Item, checked_items, make_item
 from .xml_parser import text_of
 
 _BODIES: Final = {"assessmentItem": "itemBody", "qti-assessment-item": "qti-item-body"}
@@ -38,15 +38,14 @@ def qti_items(name: str, root: Element, place: str = "", codes: tuple[str, ...] 
         kinds = f"{', '.join(_BODIES)} or questestinterop"
         raise InputError(f"its root element is {root.tag[:40]!r}, not {kinds}; pack it with its "
                          "manifest if it belongs to a cartridge")  # fmt: skip
-    items = [
+    found = checked_items(
         make_item(
             name,
             ", ".join(filter(None, (place, element.get("identifier") or element.get("ident")))),
             {"title": element.get("title"), "text": text, "codes": codes},
         )
         for element, text in fields
-    ]
-    found = [item for item in items if item is not None]
+    )
     if not found:
         raise InputError("its items have no text")
     return found

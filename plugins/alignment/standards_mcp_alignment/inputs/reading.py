@@ -23,7 +23,7 @@ _MEGABYTE: Final = 1_000_000
 _LARGEST: Final = {
     **dict.fromkeys(SUFFIXES, 10 * _MEGABYTE),
     **dict.fromkeys((".pdf", ".docx"), 100 * _MEGABYTE),
-    **dict.fromkeys(TABLES, 50 * _MEGABYTE),
+    **dict.fromkeys(TABLES, 20 * _MEGABYTE),
     **dict.fromkeys(ARCHIVES, 1000 * _MEGABYTE),
 }
 """The largest size of a file in bytes by suffix. Of an archive, only the needed parts are read."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from .items import FIELD_OF, InputError, Item, make_item, plain_line
+from .items import FIELD_OF, InputError, Item, checked_items, make_item, plain_line
 
 _DEEPEST: Final = 50
 _LONGEST_LIST: Final = 10
@@ -30,13 +30,12 @@ def csv_items(name: str, data: bytes) -> list[Item]:
             raise InputError(
                 f"none of its columns is called title or text; its columns are {columns}"
             )
-        items = [
+        return checked_items(
             make_item(name, f"row {rows.line_num}", _joined(zip(fields, row, strict=False)))
             for row in rows
-        ]
+        )
     except csv.Error as error:
         raise InputError(f"it is not a table: {error}") from None
-    return [item for item in items if item is not None]
 
 
 def json_items(name: str, data: bytes, *, is_lines: bool = False) -> list[Item]:
@@ -48,8 +47,12 @@ def json_items(name: str, data: bytes, *, is_lines: bool = False) -> list[Item]:
     Raises:
         InputError: The file is not JSON.
     """
-    text = decoded(data)
-    items: list[Item | None] = []
+    return checked_items(
+        make_item(name, place, fields) for place, fields in _json_entries(decoded(data), is_lines)
+    )
+
+
+def _json_entries(text: str, is_lines: bool) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: FBT001
     lines = enumerate(text.split("\n"), 1) if is_lines else [(0, text)]
     for number, line in lines:
         if not line.strip():
@@ -59,9 +62,7 @@ def json_items(name: str, data: bytes, *, is_lines: bool = False) -> list[Item]:
         except ValueError as error:
             place = f"line {number}: " if is_lines else ""
             raise InputError(f"it is not JSON: {place}{error}") from None
-        entries = _entries(value, f"line {number}" if is_lines else "")
-        items += [make_item(name, place, fields) for place, fields in entries]
-    return [item for item in items if item is not None]
+        yield from _entries(value, f"line {number}" if is_lines else "")
 
 
 def decoded(data: bytes) -> str:

@@ -10,6 +10,7 @@ from xml.parsers import expat
 from .items import InputError
 
 _DEEPEST: Final = 200
+_LARGEST: Final = 10_000_000
 _BLOCKS: Final = frozenset(
     (
         "p", "div", "li", "tr", "td", "th", "br", "h1", "h2", "h3", "h4", "h5", "h6", "prompt",
@@ -24,9 +25,11 @@ def parse_xml(data: bytes) -> Element:
     """Return the root element; names of elements and attributes have no namespace.
 
     Raises:
-        InputError: The file is damaged, declares an entity, or is nested too deep. Entities can
-            make a small file huge, or read other files of this machine.
+        InputError: The file is damaged, declares an entity, is nested too deep, or has more than
+            10 MB. Entities can make a small file huge, or read other files of this machine.
     """
+    if len(data) > _LARGEST:
+        raise InputError(f"it is XML of more than {_LARGEST // 1_000_000} MB; split it")
     builder = TreeBuilder()
     # Nothing is loaded: the parser has no handler for external entities.
     parser = expat.ParserCreate(namespace_separator="}")

@@ -49,6 +49,13 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
         ("a.csv", 'title\n"open', "it is not a table"),
         ("a.csv", "title\n" + "x" * 200_000, "it is not a table: field larger"),
         ("a.csv", "title\n", "it has no lessons or items"),
+        ("a.csv", "title\n" + "x\n" * 50_001, "it has more than 50,000 items"),
+        ("a.json", "[" + '"x",' * 50_000 + '"x"]', "it has more than 50,000 items"),
+        (
+            "a.xml",
+            "<questestinterop>" + "<item>x</item>" * 50_001 + "</questestinterop>",
+            "it has more than 50,000 items",
+        ),
         ("a.json", "{", "it is not JSON"),
         ("a.json", "[" * 100_000, "nested too deep"),
         ("a.json", "[" * 900 + "]" * 900, "nested too deep"),
@@ -65,7 +72,7 @@ def test_the_reason_is_told(read, name, content, reason):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("a.md", 11), ("a.csv", 51), ("a.pdf", 200), ("a.imscc", 1001)]
+    ("name", "size"), [("a.md", 11), ("a.csv", 21), ("a.pdf", 200), ("a.imscc", 1001)]
 )
 def test_a_large_file_is_refused_before_it_is_read(tmp_path, name, size):
     path = tmp_path / name
@@ -81,6 +88,15 @@ def test_an_archive_with_many_members_is_refused(read):
         for number in range(100_000):
             archive.writestr(str(number), b"")
     assert "more than 10,000 members" in read("a.imscc", file.getvalue()).reason
+
+
+def test_an_outline_may_name_one_file_many_times(read, packed):
+    question = "<questestinterop>" + "<item>Add 1 and 2</item>" * 100 + "</questestinterop>"
+    items = '<item identifierref="q"><title>Quiz</title></item>' * 20_000
+    outline = f"<organizations><organization>{items}</organization></organizations>"
+    resources = '<resource identifier="q" type="imsqti_xmlv1p2" href="q.xml"/>'
+    file = read("a.imscc", packed({"q.xml": question}, resources, outline))
+    assert len(file.items) == 100
 
 
 def test_an_archive_that_hides_its_number_of_members_is_refused(read):
@@ -140,15 +156,15 @@ def test_a_member_that_unpacks_to_gigabytes_is_not_unpacked(read, packed):
 
 
 def test_all_members_together_have_a_limit(read, packed):
-    names = [f"n{number}" for number in range(40)]
-    files = {f"{name}.xml": b"<a>" + b" " * 19_000_000 + b"</a>" for name in names}
+    names = [f"n{number}" for number in range(60)]
+    files = {f"{name}.xml": b"<a>" + b" " * 9_000_000 + b"</a>" for name in names}
     resources = "".join(
         f'<resource identifier="{name}" type="x" href="{name}.xml"/>' for name in names
     )
     items = "".join(f'<item identifierref="{name}"><title>{name}</title></item>' for name in names)
     outline = f"<organizations><organization>{items}</organization></organizations>"
     file = read("a.imscc", packed(files, resources, outline))
-    assert len(file.items) == 40
+    assert len(file.items) == 60
     assert "its archive unpacks to more than 500 MB" in file.skipped[0].reason
 
 
