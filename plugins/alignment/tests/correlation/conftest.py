@@ -1,10 +1,9 @@
-"""Packages, lessons and a catalog for the tests of the plugin."""
+"""A catalog of two jurisdictions, and lessons."""
 
 from __future__ import annotations
 
 import io
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from standards_mcp_alignment.correlation import align_command
-from standards_mcp_alignment.inputs import InputFile, ItemReader, SkippedFile
 from standards_mcp_catalog.importing.formats.tabular import read_table
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.records import StandardRecord
@@ -25,14 +23,6 @@ code,parent,jurisdiction,subject,set_id,grades,label,text
 4.PS.3.1,,Aland,Science,Aland-Science,4,Standard,Roll balls down a ramp and measure their speed
 3.NF.A.1,,Borduria,Mathematics,Borduria-Math,3,Standard,Share a cake fairly among friends
 5.SC.1.1,,Borduria,Science,Borduria-Science,5,Standard,Mix salt and water and explain the result
-"""
-MANIFEST = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<manifest identifier="m" xmlns="http://www.imsglobal.org/xsd/imsccv1p3/imscp_v1p1"
-  xmlns:csm="http://www.imsglobal.org/xsd/imscsmd_v1p0">
- {organizations}
- <resources>{resources}</resources>
-</manifest>
 """
 
 
@@ -57,38 +47,6 @@ def align(standards: LocalCatalog) -> Callable[..., Result]:
         return result
 
     return run
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Iterator[Callable[..., InputFile | SkippedFile]]:
-    """Return a function that writes a file and reads its items."""
-    with ItemReader() as reader:
-
-        def read_file(name: str, content: str | bytes) -> InputFile | SkippedFile:
-            path = tmp_path / name
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-            return reader.read(path)
-
-        yield read_file
-
-
-@pytest.fixture
-def packed() -> Callable[..., bytes]:
-    """Return a function that packs files, with a manifest of these parts."""
-
-    def pack(
-        files: Mapping[str, str | bytes], resources: str = "", organizations: str = ""
-    ) -> bytes:
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            if resources or organizations:
-                manifest = MANIFEST.format(resources=resources, organizations=organizations)
-                archive.writestr("imsmanifest.xml", manifest)
-            for name, content in files.items():
-                archive.writestr(name, content)
-        return file.getvalue()
-
-    return pack
 
 
 @pytest.fixture
