@@ -75,6 +75,6 @@ def load_calibration() -> Calibration:
         bias=data["bias"],
         weights=tuple(data["weights"].values()),
         reliability=(tuple(data["reliability"][0]), tuple(data["reliability"][1])),
-        supported=tuple((each["precision"], each["probability"]) for each in data["supported"]),
+        supported=tuple((row["precision"], row["probability"]) for row in data["supported"]),
         sha256=digest_of(text),
     )

@@ -26,7 +26,7 @@ from .reports import BY_SUFFIX, Format, format_of, render
 from .review import read_review, write_review
 from .run import Options, align, read_inputs
 
-_MOST_TOLD: Final = 20
+_MOST_LINES: Final = 20
 
 
 def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
@@ -102,7 +102,7 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
         if not out:
             return Report(report.to_dict(), lambda: text.rstrip("\n"), exit_code, _notes(report))
         data = {"out": str(out), "review": str(review), "to_review": open_rows, **_short(report)}
-        return Report(data, lambda: _told(report, out, review, open_rows), exit_code)
+        return Report(data, lambda: _out_text(report, out, review, open_rows), exit_code)
 
     return align_files
 
@@ -174,13 +174,13 @@ def _short(report: AlignmentReport) -> dict[str, Any]:
 
 def _notes(report: AlignmentReport) -> list[str]:
     """Return the lines for stderr if the report itself goes to stdout."""
-    lines = [f"Not read: {each.name}: {each.reason}." for each in report.skipped]
-    return [*lines[:_MOST_TOLD], *_more(len(lines) - _MOST_TOLD)]
+    lines = [f"Not read: {file.name}: {file.reason}." for file in report.skipped]
+    return [*lines[:_MOST_LINES], *_more(len(lines) - _MOST_LINES)]
 
 
-def _told(report: AlignmentReport, out: Path, review: Path | None, open_rows: int) -> str:
+def _out_text(report: AlignmentReport, out: Path, review: Path | None, open_rows: int) -> str:
     lines = list(summary_lines(report))
-    shown = [*lines[:_MOST_TOLD], *_more(len(lines) - _MOST_TOLD), f"Report: {out}"]
+    shown = [*lines[:_MOST_LINES], *_more(len(lines) - _MOST_LINES), f"Report: {out}"]
     if review:
         shown.append(f"Review file: {review} ({counted(open_rows, 'open row')})")
     return "\n".join(shown)

@@ -11,6 +11,7 @@ from standards_mcp.filters import Node, matches
 from standards_mcp_alignment.inputs import Item
 from standards_mcp_catalog import Catalog, SearchHit, StandardRecord
 from standards_mcp_catalog.base import MAX_QUERY_CHARACTERS
+from standards_mcp_catalog.relations import retirements
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
 from standards_mcp_catalog.vocabulary.notation import codes_in
 
@@ -20,6 +21,7 @@ from .scope import Scope
 
 Basis: TypeAlias = Literal["found", "stated", "review"]
 _LONGEST_STATEMENT: Final = 400
+_LONGEST_CODE: Final = 60
 _MOST_CODES: Final = 50
 _MOST_CHARACTERS: Final = 100_000
 """Number of characters of an item in which codes are looked for."""
@@ -38,6 +40,7 @@ class Pair:
         basis: ``stated`` if the item names the standard, ``review`` if a person did in the review
             file, else ``found``.
         why: The words that the search matched.
+        is_retired: True if the standard is no longer in force.
     """
 
     id: str
@@ -50,6 +53,7 @@ class Pair:
     probability: float | None = None
     basis: Basis = "found"
     why: str = ""
+    is_retired: bool = False
 
     @classmethod
     def of(cls, record: StandardRecord, **values: Any) -> Self:
@@ -114,10 +118,12 @@ class Correlator:
         """
         scope = self._scope.of(item)
         text = item.content[:_MOST_CHARACTERS]
-        codes = list(dict.fromkeys((*item.codes, *codes_in(text))))[:_MOST_CODES]
-        stated, notes = await self.named(codes, scope.filter, certain=item.codes)
+        codes_in_text = codes_in(text)
+        listed_codes = _listed_codes(item)
+        codes = list(dict.fromkeys((*listed_codes, *codes_in_text)))[:_MOST_CODES]
+        stated, notes = await self.named(codes, scope.filter, certain=listed_codes)
         notes = [*scope.notes, *notes]
-        for code in codes_in(text):
+        for code in codes_in_text:
             # A search would put named codes first; the probability is about the other words.
             text = text.replace(code, " ")
         if len(text) > MAX_QUERY_CHARACTERS:
@@ -125,15 +131,24 @@ class Correlator:
             text = text[:MAX_QUERY_CHARACTERS]
         hits: Sequence[SearchHit] = ()
         if text.strip():
-            result = await self._catalog.search(text, DEPTH, scope.filter)
-            hits = result.hits
-        found = self._found(text, hits, is_graded=scope.is_graded)
-        pairs = [
-            Pair.of(record, basis="stated", **found.pop(record.id, ({}, record))[0])
-            for record in stated
+            hits = (await self._catalog.search(text, DEPTH, scope.filter)).hits
+        values = self._values(text, hits, is_graded=scope.is_graded)
+        records = {hit.record.id: hit.record for hit in hits}
+        best = [id_ for id_ in values if id_ not in stated][: self._top]
+        listed = [*stated.values(), *(records[id_] for id_ in best)]
+        retired = await retirements(self._catalog, listed)
+        notes += [
+            retired[record.id].told(name_of(record)) for record in listed if record.id in retired
         ]
-        best = list(found.values())[: self._top]
-        pairs += [Pair.of(record, **values) for values, record in best]
+        pairs = (
+            Pair.of(
+                record,
+                basis="stated" if record.id in stated else "found",
+                is_retired=record.id in retired,
+                **values.get(record.id, {}),
+            )
+            for record in listed
+        )
         return Correlation(tuple(pairs), tuple(notes))
 
     async def chosen(self, standard_id: str) -> Pair | None:
@@ -147,8 +162,8 @@ class Correlator:
 
     async def named(
         self, codes: Sequence[str], expression: Node | None, certain: Collection[str]
-    ) -> tuple[list[StandardRecord], list[str]]:
-        """Return the standards of these codes that pass a filter, and notes on the other codes.
+    ) -> tuple[dict[str, StandardRecord], list[str]]:
+        """Return the standards of these codes that pass a filter, by id, and notes on other codes.
 
         Args:
             certain: Codes that are reported if they are not loaded. Others may be numbers of
@@ -157,30 +172,49 @@ class Correlator:
         records: dict[str, StandardRecord] = {}
         notes: list[str] = []
         for code, loaded in zip(codes, await self._catalog.find_all(codes), strict=True):
-            inside = [each for each in loaded if matches(expression, each.to_dict())]
-            places = sorted({each.jurisdiction_title for each in inside})
+            inside = [record for record in loaded if matches(expression, record.to_dict())]
+            places = sorted({record.jurisdiction_title for record in inside})
+            shown = textwrap.shorten(code, _LONGEST_CODE, placeholder="...")
             if len(places) > 1:
                 notes.append(
-                    f"the code {code} is used in {' and '.join(places)}; add --jurisdiction"
+                    f"the code {shown} is used in {' and '.join(places)}; add --jurisdiction"
                 )
             elif inside:
                 records[inside[0].id] = inside[0]
             elif loaded:
-                notes.append(f"the code {code} is of another grade, subject, set or jurisdiction")
+                notes.append(f"the code {shown} is of another grade, subject, set or jurisdiction")
             elif code in certain:
-                notes.append(f"the code {code} is not loaded, or does not exist")
-        return list(records.values()), notes
+                notes.append(f"the code {shown} is not loaded, or does not exist")
+        return records, notes
 
-    def _found(
+    def _values(
         self, text: str, hits: Sequence[SearchHit], *, is_graded: bool
-    ) -> dict[str, tuple[dict[str, Any], StandardRecord]]:
-        """Return the values and the record of each hit by its id, the most probable first."""
+    ) -> dict[str, dict[str, Any]]:
+        """Return score, probability and matched words of each hit by id, the most probable first.
+
+        Without a calibration, the hits keep their order.
+        """
         features = features_of(text, hits, is_graded=is_graded)
-        found = list[tuple[dict[str, Any], StandardRecord]]()
+        values: dict[str, dict[str, Any]] = {}
         for hit, numbers in zip(hits, features, strict=True):
             probability = self._calibration and self._calibration.probability(numbers)
-            values = {"score": round(hit.score, 4), "probability": probability, "why": hit.why}
-            found.append((values, hit.record))
-        if self._calibration:
-            found.sort(key=lambda each: -each[0]["probability"])
-        return {record.id: (values, record) for values, record in found}
+            values[hit.record.id] = {
+                "score": round(hit.score, 4),
+                "probability": probability,
+                "why": hit.why,
+            }
+        by_probability = sorted(values.items(), key=lambda entry: -(entry[1]["probability"] or 0))
+        return dict(by_probability)
+
+
+def name_of(record: StandardRecord) -> str:
+    """Return the code of a standard, or its id if it has none."""
+    return record.statement_notation or record.id
+
+
+def _listed_codes(item: Item) -> list[str]:
+    """Return the codes that a file lists for an item, without texts beside them."""
+    codes: list[str] = []
+    for entry in item.codes:
+        codes += (codes_in(entry) if " " in entry else ()) or (entry,)
+    return codes

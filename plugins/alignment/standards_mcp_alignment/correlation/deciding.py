@@ -85,9 +85,9 @@ class Decider:
         base = self._scope.base
         records, problems = await self._correlator.named([code], base, certain=[code])
         notes += [f"review file: {problem}" for problem in problems]
-        return Pair.of(records[0], basis="review") if records else None
+        return next((Pair.of(record, basis="review") for record in records.values()), None)
 
 
 def _verdict(pair: Pair, least: float | None) -> Verdict:
-    is_certain = least is not None and pair.probability is not None and pair.probability >= least
+    is_certain = least is not None and (pair.probability or 0) >= least and not pair.is_retired
     return Verdict(pair, "accepted", "auto") if is_certain else Verdict(pair)

@@ -78,7 +78,7 @@ class AlignmentReport:
             "notes": list(self.notes),
             "settings": dict(self.settings),
             "provenance": self.provenance.to_dict(),
-            "skipped": [asdict(each) for each in self.skipped],
+            "skipped": [asdict(file) for file in self.skipped],
             "items": [
                 {
                     **asdict(outcome.item),

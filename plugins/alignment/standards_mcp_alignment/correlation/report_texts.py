@@ -50,4 +50,5 @@ def status_text(verdict: Verdict) -> str:
     """Return the status, with who decided and why the standard is listed."""
     by = f" ({verdict.decided_by})" if verdict.decided_by else ""
     stated = ", stated in the item" if verdict.pair.basis == "stated" else ""
-    return f"{verdict.status}{by}{stated}"
+    retired = ", retired" if verdict.pair.is_retired else ""
+    return f"{verdict.status}{by}{stated}{retired}"

@@ -52,16 +52,16 @@ class Scope:
     sets: Sequence[StandardSet]
     grade: str
     subject: str
-    _known: dict[tuple[str, str], ItemScope] = field(
+    _by_names: dict[tuple[str, str], ItemScope] = field(
         default_factory=dict[tuple[str, str], ItemScope]
     )
 
     def of(self, item: Item) -> ItemScope:
         """Return the filter for an item."""
         key = item.grade or self.grade, item.subject or self.subject
-        if key not in self._known:
-            self._known[key] = self._of(*key)
-        return self._known[key]
+        if key not in self._by_names:
+            self._by_names[key] = self._of(*key)
+        return self._by_names[key]
 
     def _of(self, grade: str, subject: str) -> ItemScope:
         limits: list[dict[str, Any]] = []

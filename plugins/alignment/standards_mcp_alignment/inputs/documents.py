@@ -35,10 +35,10 @@ def document_items(name: str, document: Document, split: Split) -> list[Item]:
             for number, (heading, text) in enumerate(sections, 1)
             if text["text"]
         ]
-    found = checked_items(items)
-    if not found:
+    checked = checked_items(items)
+    if not checked:
         raise InputError("it has no text")
-    return found
+    return checked
 
 
 def _text(section: Section) -> dict[str, str]:

@@ -124,10 +124,10 @@ def checked_items(items: Iterable[Item | None]) -> list[Item]:
     Raises:
         InputError: There are more than `MOST_ITEMS`.
     """
-    found = list(islice((item for item in items if item is not None), MOST_ITEMS + 1))
-    if len(found) > MOST_ITEMS:
+    kept = list(islice((item for item in items if item is not None), MOST_ITEMS + 1))
+    if len(kept) > MOST_ITEMS:
         raise InputError(f"it has more than {MOST_ITEMS:,} items; split it")
-    return found
+    return kept
 
 
 def split_codes(codes: str | Iterable[str]) -> list[str]:

@@ -42,6 +42,11 @@ class _Resource:
     member: str | None
     codes: tuple[str, ...]
 
+    @property
+    def has_questions(self) -> bool:
+        """True if its file has the texts of questions; a test only lists them."""
+        return "imsqti" in self.kind and "test" not in self.kind and self.member is not None
+
 
 def package_items(
     name: str, archive: Archive, documents: DocumentReader
@@ -65,13 +70,17 @@ def package_items(
         if resource is not None:
             reader.add(place, title, resource, codes)
     for resource in resources.values():
-        if "imsqti" in resource.kind and resource.member not in reader.members:
+        if resource.has_questions:
             reader.add("", "", resource, ())
     return checked_items(reader.items), reader.skipped
 
 
 class _PackageReader:
-    """Collects the items of resources."""
+    """Collects the items of resources. Each member is read once, even if it is damaged.
+
+    Attributes:
+        texts: The texts of the members that were read, by their names.
+    """
 
     def __init__(self, name: str, archive: Archive, documents: DocumentReader) -> None:
         self._name = name
@@ -79,31 +88,28 @@ class _PackageReader:
         self._documents = documents
         self.items: list[Item] = []
         self.skipped: list[SkippedFile] = []
-        self.members: dict[str | None, str] = {}
+        self.texts: dict[str, str] = {}
 
     def add(self, place: str, title: str, resource: _Resource, codes: tuple[str, ...]) -> None:
         """Add the items of a resource, or the reason why it cannot be read."""
         codes = tuple(dict.fromkeys((*codes, *resource.codes)))
-        try:
-            if "imsqti" in resource.kind and "test" not in resource.kind and resource.member:
-                if resource.member not in self.members:
-                    self.members[resource.member] = ""
-                    root = parse_xml(self._archive.read(resource.member))
-                    self.items += qti_items(self._name, root, place or resource.member, codes)
-                return
-            text = self._text(resource.member)
-        except (DocumentError, InputError) as error:
-            self.skipped.append(SkippedFile(f"{self._name}:{resource.member}", str(error)))
-            text = ""
+        member = resource.member
+        if resource.has_questions and member in self.texts:
+            return
+        if member and member not in self.texts:
+            self.texts[member] = ""
+            try:
+                if resource.has_questions:
+                    root = parse_xml(self._archive.read(member))
+                    self.items += qti_items(self._name, root, place or member, codes)
+                    return
+                self.texts[member] = self._read(member)
+            except (DocumentError, InputError) as error:
+                self.skipped.append(SkippedFile(f"{self._name}:{member}", str(error)))
+        text = self.texts[member] if member else ""
         item = make_item(self._name, place, {"title": title, "text": text, "codes": codes})
         if item is not None:
             self.items.append(item)
-
-    def _text(self, member: str | None) -> str:
-        """Return the text of a member; several entries of an outline may have the same one."""
-        if member not in self.members:
-            self.members[member] = self._read(member) if member else ""
-        return self.members[member]
 
     def _read(self, member: str) -> str:
         suffix = posixpath.splitext(member)[1].lower()
@@ -121,15 +127,12 @@ def _resources(manifest: Element, archive: Archive) -> Iterator[tuple[str, _Reso
     if section is None:
         return
     for element in section:
-        files = [each.get("href", "") for each in element if each.tag == "file"]
+        files = [file.get("href", "") for file in element if file.tag == "file"]
         href = element.get("href") or next(iter(files), "")
         base = posixpath.join(section.get("base", ""), element.get("base", ""))
         codes = tuple(_stated_codes(element))
         member = archive.find(posixpath.join(base, href)) if href else None
-        yield (
-            element.get("identifier", ""),
-            _Resource(element.get("type", ""), member, codes),
-        )
+        yield element.get("identifier", ""), _Resource(element.get("type", ""), member, codes)
 
 
 def _outline(manifest: Element) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
@@ -137,7 +140,7 @@ def _outline(manifest: Element) -> Iterator[tuple[str, str, str, tuple[str, ...]
     section = child(manifest, "organizations")
     if section is None:
         return
-    stack: list[tuple[Element, tuple[str, ...]]] = [(each, ()) for each in reversed(section)]
+    stack: list[tuple[Element, tuple[str, ...]]] = [(entry, ()) for entry in reversed(section)]
     while stack:
         element, titles = stack.pop()
         if element.tag not in {"organization", "item"}:
@@ -146,7 +149,7 @@ def _outline(manifest: Element) -> Iterator[tuple[str, str, str, tuple[str, ...]
         if reference := element.get("identifierref"):
             yield " > ".join(titles) or title, title, reference, tuple(_own_codes(element))
         above = (*titles, title) if title else titles
-        stack += [(each, above) for each in reversed(element)]
+        stack += [(entry, above) for entry in reversed(element)]
 
 
 def _own_codes(element: Element) -> Iterator[str]:
@@ -157,6 +160,6 @@ def _own_codes(element: Element) -> Iterator[str]:
 def _stated_codes(element: Element) -> Iterator[str]:
     """Yield the codes, or else the GUIDs, of the standards that metadata states."""
     for labelled in element.iter("labelledGUID"):
-        texts: Mapping[str, str] = {each.tag: plain_line(each.text or "") for each in labelled}
+        texts: Mapping[str, str] = {part.tag: plain_line(part.text or "") for part in labelled}
         if code := texts.get("label") or texts.get("GUID"):
             yield code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -30,26 +29,25 @@ def qti_items(name: str, root: Element, place: str = "", codes: tuple[str, ...] 
         InputError: The file is XML of another kind, or the item has no text.
     """
     if root.tag == "questestinterop":
-        questions = [element for element in root.iter("item") if text_of(element, _WITHOUT)]
-        fields = [(element, text_of(element, _WITHOUT)) for element in questions]
+        questions = [(element, text_of(element, _WITHOUT)) for element in root.iter("item")]
     elif root.tag in _BODIES:
-        fields = [(root, "\n".join(text_of(body, _WITHOUT) for body in _bodies(root)))]
+        bodies = root.iter(_BODIES[root.tag])
+        questions = [(root, "\n".join(text_of(body, _WITHOUT) for body in bodies))]
     else:
         kinds = f"{', '.join(_BODIES)} or questestinterop"
-        raise InputError(f"its root element is {root.tag[:40]!r}, not {kinds}; pack it with its "
-                         "manifest if it belongs to a cartridge")  # fmt: skip
-    found = checked_items(
+        raise InputError(
+            f"its root element is {root.tag[:40]!r}, not {kinds}; pack it with its manifest if it "
+            "belongs to a cartridge"
+        )
+    items = checked_items(
         make_item(
             name,
             ", ".join(filter(None, (place, element.get("identifier") or element.get("ident")))),
             {"title": element.get("title"), "text": text, "codes": codes},
         )
-        for element, text in fields
+        for element, text in questions
+        if text
     )
-    if not found:
+    if not items:
         raise InputError("its items have no text")
-    return found
-
-
-def _bodies(item: Element) -> Iterator[Element]:
-    return item.iter(_BODIES[item.tag])
+    return items

@@ -48,11 +48,12 @@ def json_items(name: str, data: bytes, *, is_lines: bool = False) -> list[Item]:
         InputError: The file is not JSON.
     """
     return checked_items(
-        make_item(name, place, fields) for place, fields in _json_entries(decoded(data), is_lines)
+        make_item(name, place, fields)
+        for place, fields in _values_of(decoded(data), is_lines=is_lines)
     )
 
 
-def _json_entries(text: str, is_lines: bool) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: FBT001
+def _values_of(text: str, *, is_lines: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = enumerate(text.split("\n"), 1) if is_lines else [(0, text)]
     for number, line in lines:
         if not line.strip():
@@ -144,7 +145,7 @@ def _fields_of(entry: Mapping[str, Any]) -> dict[str, Any]:
             cells.append((_field(key), str(value)))
         elif isinstance(value, list):
             texts = [
-                str(each) for each in cast("list[object]", value) if isinstance(each, str | int)
+                str(word) for word in cast("list[object]", value) if isinstance(word, str | int)
             ]
             cells += [(_field(key), text) for text in texts]
     return _joined(cells)

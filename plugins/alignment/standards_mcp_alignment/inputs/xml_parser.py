@@ -72,7 +72,7 @@ def text_of(element: Element | None, without: frozenset[str] = frozenset()) -> s
 
 def child(element: Element, name: str) -> Element | None:
     """Return the first child with this name."""
-    return next((each for each in element if each.tag == name), None)
+    return next((inner for inner in element if inner.tag == name), None)
 
 
 def _texts(element: Element, without: frozenset[str]) -> Iterator[str]:
@@ -81,9 +81,9 @@ def _texts(element: Element, without: frozenset[str]) -> Iterator[str]:
     if element.tag in _BLOCKS:
         yield "\n"
     yield element.text or ""
-    for each in element:
-        yield from _texts(each, without)
-        yield each.tail or ""
+    for inner in element:
+        yield from _texts(inner, without)
+        yield inner.tail or ""
 
 
 def _local(name: str) -> str:

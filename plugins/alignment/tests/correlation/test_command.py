@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -99,6 +100,30 @@ def test_stated_codes_come_first_and_ambiguous_ones_are_told(align, tmp_path):
     first, _ = json.loads(align(tmp_path / "a.csv", *options).stdout)["items"]
     assert first["standards"][0]["statement"] == "Share a cake fairly among friends"
     assert "the code 4.NF.A.1 is of another grade, subject, set or jurisdiction" in first["notes"]
+
+
+def test_a_column_of_codes_may_have_texts_beside_them(align, tmp_path):
+    text = 'title,standards\nRoll,"4.PS.3.1 Roll balls; see also 4.NF.A.1"\n'
+    (tmp_path / "a.csv").write_text(text, "utf-8")
+    [item] = json.loads(align(tmp_path / "a.csv", "--json").stdout)["items"]
+    assert [pair["code"] for pair in item["standards"][:2]] == ["4.PS.3.1", "4.NF.A.1"]
+    assert item["notes"] == []
+
+
+def test_a_retired_standard_is_told_and_not_accepted_automatically(
+    align, lessons, standards, monkeypatch
+):
+    [record] = standards.store.find("4.PS.3.1")
+    standards.store.upsert([record.model_copy(update={"publication_status": "Deprecated"})])
+    supported = dataclasses.replace(calibration.load_calibration(), supported=((0.9, 0.0),))
+    monkeypatch.setattr(
+        "standards_mcp_alignment.correlation.run.load_calibration", lambda: supported
+    )
+    options = ("--jurisdiction", "Aland", "--top", "1", "--auto", "0.9", "--json")
+    ramps, strips = json.loads(align(lessons, *options).stdout)["items"]
+    assert ramps["standards"][0]["status"] == "proposed"
+    assert ramps["notes"] == ["4.PS.3.1 is retired (Deprecated); no successor is known"]
+    assert strips["standards"][0]["status"] == "accepted"
 
 
 def test_a_code_in_the_text_does_not_raise_the_probability(align, tmp_path):
@@ -267,9 +292,7 @@ def test_spreadsheets_may_save_the_review_file_with_semicolons(align, lessons, t
 
 def test_auto_accepts_what_the_calibration_supports(align, lessons, monkeypatch):
     loaded = calibration.load_calibration()
-    supported = calibration.Calibration(
-        loaded.model, loaded.bias, loaded.weights, loaded.reliability, ((0.9, 0.0),), loaded.sha256
-    )
+    supported = dataclasses.replace(loaded, supported=((0.9, 0.0),))
     monkeypatch.setattr(
         "standards_mcp_alignment.correlation.run.load_calibration", lambda: supported
     )
@@ -289,9 +312,7 @@ def test_auto_accepts_what_the_calibration_supports(align, lessons, monkeypatch)
 
 def test_without_the_measured_model_there_is_no_probability(align, lessons, monkeypatch):
     loaded = calibration.load_calibration()
-    other = calibration.Calibration(
-        "other", loaded.bias, loaded.weights, loaded.reliability, ((0.9, 0.0),), loaded.sha256
-    )
+    other = dataclasses.replace(loaded, model="other", supported=((0.9, 0.0),))
     monkeypatch.setattr("standards_mcp_alignment.correlation.run.load_calibration", lambda: other)
     report = json.loads(align(lessons, "--auto", "0.9", "--json").stdout)
     pairs = [pair for item in report["items"] for pair in item["standards"]]

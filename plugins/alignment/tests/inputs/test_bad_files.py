@@ -90,6 +90,16 @@ def test_an_archive_with_many_members_is_refused(read):
     assert "more than 10,000 members" in read("a.imscc", file.getvalue()).reason
 
 
+def test_a_damaged_file_that_an_outline_names_many_times_is_told_once(read, packed):
+    items = '<item identifierref="q"><title>Quiz</title></item>' * 1000
+    outline = f"<organizations><organization>{items}</organization></organizations>"
+    for kind, name, count in (("webcontent", "q.pdf", 1000), ("imsqti_xmlv1p2", "q.xml", 1)):
+        resources = f'<resource identifier="q" type="{kind}" href="{name}"/>'
+        file = read("a.imscc", packed({name: "%PDF-1.4 <"}, resources, outline))
+        assert [skipped.name.rpartition(":")[2] for skipped in file.skipped] == [name]
+        assert len(file.items) == count
+
+
 def test_an_outline_may_name_one_file_many_times(read, packed):
     question = "<questestinterop>" + "<item>Add 1 and 2</item>" * 100 + "</questestinterop>"
     items = '<item identifierref="q"><title>Quiz</title></item>' * 20_000
