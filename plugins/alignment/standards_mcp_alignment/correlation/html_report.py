@@ -65,8 +65,7 @@ def html_report(report: AlignmentReport) -> str:
 
 def _section(outcome: Outcome) -> Iterable[str]:
     item = outcome.item
-    place = ", ".join(filter(None, (item.file, item.place)))
-    yield f'<h2>{_text(item.title)}</h2>\n<p class="place">{_text(place)}</p>'
+    yield f'<h2>{_text(item.title)}</h2>\n<p class="place">{_text(item.where)}</p>'
     if outcome.verdicts:
         yield "<table>"
         yield _header(("standard", "text", "probability", "status"))

@@ -26,7 +26,7 @@ BY_SUFFIX: Final[Mapping[str, Format]] = {
     ".htm": "html",
 }
 _COLUMNS: Final = (
-    "file", "place", "item", "title", "grade", "subject", "rank", "status", "decided_by",
+    "file", "place", "id", "item", "title", "grade", "subject", "rank", "status", "decided_by",
     "probability", "score", "basis", "code", "standard", "grades", "jurisdiction", "standard_set",
     "statement", "notes", "catalog_sha256", "model_sha256", "settings_sha256", "input_sha256",
 )  # fmt: skip
@@ -66,7 +66,8 @@ def _csv_row(
     outcome: Outcome, verdict: Verdict | None, rank: int, provenance: Provenance
 ) -> Iterator[object]:
     item = outcome.item
-    yield from (item.file, item.place, item.digest, item.title, item.grade, item.subject)
+    yield from (item.file, item.place, item.id, item.digest, item.title)
+    yield from (item.grade, item.subject)
     if verdict is None:
         yield from ("", "none", *[""] * 10)
     else:
@@ -84,8 +85,7 @@ def _markdown(report: AlignmentReport) -> str:
     lines = ["# Alignment report", "", *(f"- {line}" for line in summary_lines(report)), ""]
     for outcome in report.outcomes:
         item = outcome.item
-        place = ", ".join(filter(None, (item.file, item.place)))
-        lines += [f"## {_escaped(item.title)}", "", f"File: {_escaped(place)}", ""]
+        lines += [f"## {_escaped(item.title)}", "", f"File: {_escaped(item.where)}", ""]
         if outcome.verdicts:
             lines += ["| standard | text | probability | status |", "|---|---|---|---|"]
             lines += [_markdown_row(verdict) for verdict in outcome.verdicts]

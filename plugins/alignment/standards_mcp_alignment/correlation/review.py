@@ -18,7 +18,7 @@ from .outcomes import Outcome, spreadsheet_cell
 Choice: TypeAlias = Literal["accept", "reject", "replace"]
 COLUMNS: Final = (
     "decision", "replacement", "title", "code", "statement", "probability", "status", "file",
-    "place", "item", "standard",
+    "place", "id", "item", "standard",
 )  # fmt: skip
 _NEEDED: Final = {"decision", "replacement", "item", "standard"}
 _CHOICES: Final[Mapping[str, Choice]] = {
@@ -144,6 +144,7 @@ def review_rows(outcome: Outcome) -> Sequence[dict[str, str]]:
             "status": verdict.status,
             "file": item.file,
             "place": item.place,
+            "id": item.id,
             "item": review_key(item.digest, "")[0],
             "standard": verdict.pair.id,
         }

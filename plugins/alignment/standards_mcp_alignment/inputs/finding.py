@@ -8,7 +8,7 @@ from pathlib import Path
 
 from standards_mcp_documents import KINDS
 
-from .items import SkippedFile, plain_line
+from .items import SkippedFile, plain_text
 
 TABLES = (".csv", ".json", ".jsonl")
 ARCHIVES = (".imscc", ".zip")
@@ -35,7 +35,7 @@ def find_files(paths: Sequence[Path]) -> tuple[list[Path], list[SkippedFile]]:
 
 def shown_name(path: Path) -> str:
     """Return the path of a file for people; a name that is not UTF-8 gets question marks."""
-    return plain_line(path.as_posix())
+    return plain_text(path.as_posix()).replace("\n", " ")
 
 
 def _files_in(folder: Path, skipped: list[SkippedFile]) -> Iterator[Path]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from html import unescape
 from itertools import islice
 from typing import Any, Final
 
@@ -58,12 +59,14 @@ class Item:
     Attributes:
         file: Name of its file.
         place: Its place in the file, such as ``row 3`` or a heading; empty for a whole file.
+        id: The id that the file gives it, or an empty string.
         grade: The grade as the file writes it, or an empty string.
         codes: Codes and GUIDs of standards that the file states for it.
     """
 
     file: str
     place: str = ""
+    id: str = ""
     title: str = ""
     text: str = ""
     grade: str = ""
@@ -77,9 +80,13 @@ class Item:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything but the file's name and the place, so that an item may move."""
-        fields = asdict(self)
-        return digest_of({name: fields[name] for name in fields if name not in {"file", "place"}})
+        """SHA-256 of the fields that matter for its standards, so that an item may move."""
+        return digest_of([self.title, self.text, self.grade, self.subject, self.codes])
+
+    @property
+    def where(self) -> str:
+        """The file, the place in it and the id, for people."""
+        return ", ".join(filter(None, (self.file, self.place, self.id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ def make_item(file: str, place: str, fields: Mapping[str, Any]) -> Item | None:
     return Item(
         file=file,
         place=plain_line(place),
+        id=plain_line(str(fields.get("id") or "")),
         title=title or plain_line(text.partition("\n")[0])[:_LONGEST_TITLE],
         text=text,
         grade=plain_line(str(fields.get("grade") or "")),
@@ -151,6 +159,4 @@ def without_markup(text: str) -> str:
     text = plain_text(text)
     if not _MARKUP.search(text):
         return text
-    from html import unescape  # noqa: PLC0415  - few texts have tags
-
     return re.sub(r"[ \t]+", " ", plain_text(unescape(_MARKUP.sub(" ", text))))

@@ -42,8 +42,13 @@ def qti_items(name: str, root: Element, place: str = "", codes: tuple[str, ...] 
     items = checked_items(
         make_item(
             name,
-            ", ".join(filter(None, (place, element.get("identifier") or element.get("ident")))),
-            {"title": element.get("title"), "text": text, "codes": codes},
+            place,
+            {
+                "id": element.get("identifier") or element.get("ident"),
+                "title": element.get("title"),
+                "text": text,
+                "codes": codes,
+            },
         )
         for element, text in questions
         if text

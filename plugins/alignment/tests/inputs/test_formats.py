@@ -9,7 +9,11 @@ from support.word import word_document
 
 from standards_mcp_alignment.inputs import ItemReader
 
-TABLE = "Lesson;Description;Grade Level;Standards\nStrips;Fold paper;3;3.NF.A.1|3.NF.A.2\n;;;\n"
+TABLE = """\
+Item ID;Lesson;Description;Grade Level;Standards
+7;Strips;Fold paper;3;3.NF.A.1|3.NF.A.2
+;;;;
+"""
 ITEM_2 = """\
 <assessmentItem xmlns="http://www.imsglobal.org/xsd/imsqti_v2p1" identifier="q1" title="Halves">
  <responseDeclaration identifier="R"><correctResponse><value>A</value></correctResponse>
@@ -71,7 +75,7 @@ def test_documents_of_other_types_are_read(read, name, content, wanted):
 
 def test_a_row_of_a_table_is_an_item(read):
     [item] = read("catalogue.csv", b"\xef\xbb\xbf" + TABLE.encode()).items
-    assert (item.place, item.title, item.text) == ("row 2", "Strips", "Fold paper")
+    assert (item.place, item.id, item.title, item.text) == ("row 2", "7", "Strips", "Fold paper")
     assert (item.grade, item.codes) == ("3", ("3.NF.A.1", "3.NF.A.2"))
 
 
@@ -114,8 +118,8 @@ def test_a_line_of_json_is_an_item(read):
 )
 def test_questions_are_read_without_answers_and_feedback(read, content, wanted):
     items = read("item.xml", content).items
-    for item, (place, title, texts) in zip(items, wanted, strict=True):
-        assert item.place == place
+    for item, (id_, title, texts) in zip(items, wanted, strict=True):
+        assert item.id == id_
         assert title in (None, item.title)
         assert [line.strip() for line in item.text.split("\n") if line.strip()] == texts
 
@@ -159,7 +163,7 @@ def test_the_outline_of_a_cartridge_gives_its_items(read, packed):
     assert (strips.place, strips.codes) == ("Unit 1", ("3.NF.A.1",))
     assert "Fold paper & compare." in strips.text
     assert talk.text == "Why is 1/2 = 2/4?"
-    assert first.place == "Unit 1, a"
+    assert (first.place, first.id) == ("Unit 1", "a")
     assert film.text == elsewhere.text == ""
     assert not file.skipped
 
