@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata, resources
 from typing import IO, Any, Final
 
-from standards_mcp_catalog import Catalog
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_encoders import is_minilm
 
 _CHUNK: Final = 1 << 20
@@ -94,8 +94,13 @@ def digest_of_file(file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
+def records_digest(records: Iterable[StandardRecord]) -> str:
+    """Return the digest of every field of these standards, independent of their order."""
+    return digest_of(sorted(digest_of(record.to_dict()) for record in records))
+
+
 async def catalog_digest(catalog: Catalog) -> str:
-    """Return the digest of every field of every standard, independent of their order.
+    """Return the digest of all standards of a catalog, see `records_digest`.
 
     A catalog on a server cannot be read as a whole, so only its list of sets counts, with the
     number of records of each.
@@ -106,13 +111,12 @@ async def catalog_digest(catalog: Catalog) -> str:
     sets = sorted((await catalog.sets()).sets, key=lambda item: item.id)
     if (await catalog.stats()).backend != "local":
         return digest_of([item.to_dict() for item in sets])
-    digest = hashlib.sha256()
+    digests: list[str] = []
     for item in sets:
         # Set by set, so that a large catalog is never in memory as a whole.
         records = await catalog.select({"standard_set_id": item.id}, item.records)
-        for record in sorted(records, key=lambda record: record.id):
-            digest.update(bytes.fromhex(digest_of(record.to_dict())))
-    return digest.hexdigest()
+        digests.append(records_digest(records))
+    return digest_of(digests)
 
 
 def _model_digest(name: str) -> str:

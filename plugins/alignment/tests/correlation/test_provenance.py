@@ -13,6 +13,7 @@ from standards_mcp_alignment.provenance import (
     digest_of,
     digest_of_file,
     provenance_of,
+    records_digest,
 )
 
 
@@ -27,6 +28,13 @@ def test_the_digest_of_a_catalog_changes_with_any_text_and_back(standards):
     assert anyio.run(catalog_digest, standards) == before
     store.delete([record.id])
     assert anyio.run(catalog_digest, standards) != before
+
+
+def test_the_order_of_standards_does_not_matter(standards):
+    records = anyio.run(standards.select, {"subject": "Mathematics"}, 10)
+    assert len(records) == 4
+    assert records_digest(records) == records_digest(records[::-1])
+    assert records_digest(records) != records_digest(records[1:])
 
 
 def test_a_provenance_names_everything(standards):

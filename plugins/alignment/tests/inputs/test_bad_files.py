@@ -25,6 +25,9 @@ BLANK_PDF = b"""%PDF-1.4
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj
 trailer<</Root 1 0 R>>
 """
+KEY = b"<" + b"00" * 32 + b">"
+ENCRYPTION = b"/Encrypt<</Filter/Standard/V 1/R 2/P -1/O" + KEY + b"/U" + KEY + b">>/ID[<00><00>]"
+PROTECTED_PDF = BLANK_PDF.replace(b"/Root 1 0 R", b"/Root 1 0 R" + ENCRYPTION)
 OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
 
 
@@ -40,6 +43,7 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
         ("a.xml", "<rss/>", "its root element is 'rss'"),
         ("a.xml", "<assessmentItem><itemBody/></assessmentItem>", "its items have no text"),
         ("a.pdf", BLANK_PDF, "it has no text; if it is a scan, run text recognition (OCR)"),
+        ("a.pdf", PROTECTED_PDF, "it is protected by a password"),
         ("a.pdf", b"%PDF-1.4 nothing", "it is damaged"),
         ("a.docx", OLE, "it is protected by a password"),
         ("a.md", b"a\0b", "it is not text"),
