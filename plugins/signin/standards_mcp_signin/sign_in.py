@@ -1,0 +1,166 @@
+"""The sign-in at one server, by the grant in its configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from standards_mcp import ApiError, Route
+from standards_mcp.transports import Account, Principal, SignInContext
+
+from .accounts import GrantAccount, PersonAccount, TokenAccount
+from .grants import Client
+from .issuers import Endpoints, check_secure, find_endpoints
+from .pages import Pages
+from .pool import Pool
+from .store import Store, UnreadableError
+
+OPERATOR: Final = "local"
+"""The name of the user who runs the host."""
+_ANONYMOUS: Final = "anonymous"
+_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+_ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105
+_MAX_ACCOUNTS: Final = 1000
+_MAX_MASKED: Final = 64
+_ENDPOINTS_SECONDS: Final = 3600.0
+
+
+class OAuth:
+    """The sign-in at one server. See `standards_mcp.transports.SignIn`.
+
+    Attributes:
+        context: The parameters.
+        fields: The fields of all requests for tokens: the resource and the scopes.
+        store: The tokens of users.
+        operator: See `SignIn`.
+
+    Raises:
+        ApiError: The address of the server is not secure.
+    """
+
+    def __init__(self, context: SignInContext) -> None:
+        auth, self.context = context.auth, context
+        self.fields = {"resource": auth.resource or check_secure(context.url).partition("#")[0]}
+        if auth.scopes:
+            self.fields["scope"] = " ".join(auth.scopes)
+        # With another configuration, a refresh token might go to another issuer.
+        identity = auth.model_dump(mode="json", exclude={"scopes", "public_url"})
+        self.store = Store(context.folder / "sign-in", context.key, [context.url, identity])
+        self._endpoints: tuple[float, Endpoints] | None = None
+        self._accounts = OrderedDict[str, TokenAccount]()
+        self._tokens = OrderedDict[str, None]()
+        self._pool = Pool(context.server)
+        self.operator: Account = (
+            self._person(OPERATOR)
+            if auth.grant == "authorization_code"
+            else GrantAccount(self, {"grant_type": "client_credentials"})
+        )
+
+    def is_for_operator(self, caller: Principal | None) -> bool:
+        """Return True if the caller uses the account of the operator. See `SignIn`."""
+        is_local = caller is not None and caller.name == OPERATOR
+        grant = self.context.auth.grant
+        return grant == "client_credentials" or (grant == "authorization_code" and is_local)
+
+    @asynccontextmanager
+    async def connection(
+        self, caller: Principal | None, connect: Callable[[Account], Any]
+    ) -> AsyncGenerator[Any]:
+        """Keep the connection of a caller open during the body. See `SignIn`."""
+        key, account = self._account(caller)
+        await account.prepare()
+        async with self._pool.connection(key, lambda: connect(account)) as connection:
+            yield connection
+
+    async def aclose(self) -> None:
+        """Close the callers' connections. See `SignIn`."""
+        await self._pool.aclose()
+
+    def _account(self, caller: Principal | None) -> tuple[str, TokenAccount]:
+        """Return the account of a caller, with its key."""
+        server, auth = self.context.server, self.context.auth
+        if caller is None or caller.name == _ANONYMOUS:
+            raise ApiError(
+                f"Server {server!r} needs an account of each user, and this caller has no name. "
+                "The administrator of the service must require tokens."
+            )
+        if auth.grant == "authorization_code":
+            key = caller.name
+            account: TokenAccount = self._accounts.get(key) or self._person(key)
+        elif caller.token is None:
+            raise ApiError(
+                f"Server {server!r} exchanges the token of each user. Use the service over HTTP "
+                "with a token of its authorization server (a JSON Web Token)."
+            )
+        else:
+            subject = caller.token.get_secret_value()
+            # By the token, because another token of this user may have other rights.
+            key = hashlib.sha256(subject.encode()).hexdigest()
+            account = self._accounts.get(key) or GrantAccount(self, self._exchange(subject))
+        self._accounts[key] = account
+        self._accounts.move_to_end(key)
+        if len(self._accounts) > _MAX_ACCOUNTS:
+            self._accounts.popitem(last=False)
+        return key, account
+
+    def _exchange(self, subject_token: str) -> dict[str, str]:
+        """Return the fields of a token exchange (RFC 8693)."""
+        auth = self.context.auth
+        fields = {
+            "grant_type": _EXCHANGE,
+            "subject_token": subject_token,
+            "subject_token_type": auth.subject_token_type,
+            "requested_token_type": _ACCESS_TOKEN,
+        }
+        return fields | ({"audience": auth.audience} if auth.audience else {})
+
+    def _person(self, owner: str) -> PersonAccount:
+        server, public = self.context.server, self.context.auth.public_url
+        how = f"run `standards-mcp servers login {server}`"
+        if owner != OPERATOR:
+            how = f"ask its administrator to set public_url in [servers.{server}.auth]"
+            if public:
+                how = f"open {public.rstrip('/')}/plugins/{server}/sign-in in a browser"
+        return PersonAccount(self, owner, how)
+
+    def note_token(self, access: str) -> None:
+        """Let the newest access tokens be masked in logs and errors."""
+        self._tokens[access] = None
+        if len(self._tokens) > _MAX_MASKED:
+            self._tokens.popitem(last=False)
+        self.context.on_secrets(frozenset(self._tokens))
+
+    async def client(self) -> Client:
+        """Return the configured client. See `find_endpoints` for errors."""
+        if self._endpoints is None or self._endpoints[0] < time.monotonic():
+            endpoints = await find_endpoints(self.context.auth, self.context.url)
+            self._endpoints = time.monotonic() + _ENDPOINTS_SECONDS, endpoints
+        name = self.context.auth.client_id or ""
+        return self.with_secret(Client(endpoints=self._endpoints[1], id=name))
+
+    def with_secret(self, client: Client) -> Client:
+        """Return a client with the configured secret, if there is one."""
+        secret = self.context.secret.get_secret_value()
+        return client.model_copy(update={"secret": secret}) if secret else client
+
+    def status(self, owner: str = OPERATOR) -> str:
+        """Return the state of a user's sign-in in words. See `SignIn`."""
+        if self.context.auth.grant != "authorization_code":
+            return f"signs in as {self.context.auth.client_id}"
+        try:
+            token = self.store.read(owner)
+        except UnreadableError as exc:
+            return str(exc)
+        if token is None:
+            return "not signed in"
+        return "signed in" if token.refresh or token.is_valid() else "signed in, but expired"
+
+    def routes(self) -> list[Route]:
+        """Return the pages on which users sign in. See `SignIn`."""
+        auth = self.context.auth
+        is_needed = auth.grant == "authorization_code" and auth.public_url is not None
+        return Pages(self, auth.public_url or "").routes() if is_needed else []
