@@ -21,12 +21,17 @@ from support.hosts import MakeHost
 from support.http import served_over_http
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from standards_mcp import CallContext, Plugin, tool
+from standards_mcp import ApiError, CallContext, Plugin, prompt, resource, tool
+from standards_mcp.calls.context import CALLER
+from standards_mcp_service import authorization
 
 KEY = rsa.generate_private_key(65537, 2048)
 SECRET = "a secret of the client/+"
 UPSTREAM, HOST = "https://upstream.example.org/mcp", "https://host.example.org/mcp"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+
+ISSUED: list[Issuer] = []
 
 
 class Quiet(WSGIRequestHandler):
@@ -85,6 +90,9 @@ class Issuer:
         refresh_tokens: The valid refresh tokens, with their users; each is valid once.
         metadata: Changes of its metadata.
         status: The status with which it answers everything; 0 for the right one.
+        delay: Seconds until it answers a refresh.
+        given: All tokens that it has issued.
+        next_audience: The audience of the next token only, if it is not the usual one.
     """
 
     def __init__(self) -> None:
@@ -94,26 +102,28 @@ class Issuer:
         self.codes: dict[str, Code] = {}
         self.metadata: dict[str, Any] = {}
         self.delay = 0.0
+        self.given: list[str] = []
+        self.next_audience = ""
         app = flask.Flask("issuer")
-        self.server = make_server(
-            "127.0.0.1", 0, app, threaded=True, request_handler=Quiet
-        )
+        self.server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        oauth = AuthorizationServer(
-            app, query_client=Registered, save_token=lambda *_: None
-        )
+        oauth = AuthorizationServer(app, query_client=Registered, save_token=lambda *_: None)
         issuer = self
 
-        def bearer(grant_type: str, client: Any, user: Any = None, scope: Any = None, **_: Any) -> dict[str, Any]:
+        def bearer(
+            grant_type: str, client: Any, user: Any = None, scope: Any = None, **_: Any
+        ) -> dict[str, Any]:
             subject = user or client.client_id
+            audience, issuer.next_audience = issuer.next_audience or UPSTREAM, ""
             token = {
                 "token_type": "Bearer",
-                "access_token": issuer.token(subject, scope=scope or "", act=issuer.requests[-1].get("grant_type")),
+                "access_token": issuer.token(subject, audience, scope=scope or ""),
                 "expires_in": issuer.lifetime,
             }
             if grant_type in {"authorization_code", "refresh_token"}:
                 token["refresh_token"] = refresh = uuid.uuid4().hex
                 issuer.refresh_tokens[refresh] = subject
+                issuer.given.append(refresh)
             return token
 
         oauth.register_token_generator("default", bearer)
@@ -151,7 +161,11 @@ class Issuer:
                     raise InvalidGrantError
 
             def create_token_response(self) -> Any:
-                return 200, self.generate_token(user=self.user, scope=""), self.TOKEN_RESPONSE_HEADER
+                return (
+                    200,
+                    self.generate_token(user=self.user, scope=""),
+                    self.TOKEN_RESPONSE_HEADER,
+                )
 
         class MachineGrant(grants.ClientCredentialsGrant):
             pass
@@ -197,6 +211,11 @@ class Issuer:
             }
             return known | issuer.metadata
 
+        @app.get("/.well-known/oauth-protected-resource/mcp")
+        def resource() -> Any:
+            url = f"{issuer.url}/mcp"
+            return {"resource": url, "authorization_servers": [issuer.url]}
+
         @app.get("/keys")
         def keys() -> Any:
             key = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True)
@@ -214,6 +233,14 @@ class Issuer:
             issuer.requests.append(flask.request.form.to_dict())
             return oauth.create_token_response()
 
+        @app.post("/moved")
+        def moved() -> Any:
+            return flask.redirect("/token", 307)
+
+        @app.post("/long")
+        def long() -> Any:
+            return {"access_token": "x" * 300_000, "token_type": "Bearer"}
+
         @app.post("/register")
         def register() -> Any:
             return {**flask.request.json, "client_id": uuid.uuid4().hex}, 201
@@ -228,7 +255,9 @@ class Issuer:
         now = int(time.time())
         content = {"iss": self.url, "aud": audience, "sub": subject, "jti": uuid.uuid4().hex}
         content |= {"exp": now + self.lifetime} | claims
-        return jwt.encode(content, KEY, "RS256", {"kid": "one"})
+        token = jwt.encode(content, KEY, "RS256", {"kid": "one"})
+        self.given.append(token)
+        return token
 
     def claims(self, token: str, audience: str) -> dict[str, Any]:
         return jwt.decode(token, KEY.public_key(), ["RS256"], audience=audience, issuer=self.url)
@@ -237,6 +266,7 @@ class Issuer:
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
     issuer = Issuer()
+    ISSUED.append(issuer)
     thread = threading.Thread(target=issuer.server.serve_forever, daemon=True)
     thread.start()
     yield issuer
@@ -246,16 +276,29 @@ def issuer() -> Iterator[Issuer]:
 
 
 class WhoPlugin(Plugin):
-    """The tools of the other server.
+    """The tools of the other server."""
 
-    Attributes:
-        sessions: The session of each call, with its caller.
-    """
+    @resource("who://me")
+    async def me(self) -> str:
+        """Return the caller."""
+        caller = CALLER.get()
+        assert caller
+        return caller.name
+
+    @prompt
+    async def greet(self, context: CallContext) -> str:
+        """Greet the caller."""
+        return f"Hello, {context.caller}"
 
     @tool(read_only=True)
     async def who(self, context: CallContext) -> str:
         """Return the caller."""
         return context.caller
+
+    @tool
+    async def fail(self, text: str) -> str:
+        """Repeat the newest tokens in an error."""
+        raise ApiError(f"{text} {ISSUED[-1].given[-3:]}")
 
 
 @pytest.fixture
@@ -288,3 +331,18 @@ def auth_of(issuer: Issuer) -> Callable[..., dict[str, Any]]:
         return {"grant": grant, "issuer": issuer.url, **shared, **keys}
 
     return make
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, issuer: Issuer) -> list[str]:
+    """Return the tokens that services verify, except the ones for the host itself."""
+    tokens: list[str] = []
+    verify = authorization.JwtTokens.verify_token
+
+    async def note(self: Any, token: str) -> Any:
+        if self._audience == UPSTREAM:
+            tokens.append(token)
+        return await verify(self, token)
+
+    monkeypatch.setattr(authorization.JwtTokens, "verify_token", note)
+    return tokens
