@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .loading.health import check_health, services_health
     from .loading.providers import provider_of
     from .loading.records import PluginKind, PluginRecord, Status
-    from .remote.sign_in import Account, SignIn, SignInContext
+    from .remote.sign_in import Account
     from .server.answers import (
         CLIENT_LEFT,
         Answer,
@@ -87,8 +87,6 @@ __all__ = [
     "Scope",
     "ServerAuth",
     "Settings",
-    "SignIn",
-    "SignInContext",
     "Start",
     "Status",
     "TokenSection",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,11 +18,12 @@ from standards_mcp.config.models.sign_in import ServerAuth
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.selection import Contributions
-from standards_mcp.errors import ToolError
+from standards_mcp.errors import ApiError, ToolError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
-from standards_mcp.plugin import Health, PluginContext, Route
+from standards_mcp.plugin import Health, PluginContext
 
 from .approvals import Approvals, Key, digest, key_of
 from .definitions import (
@@ -104,7 +105,8 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self.sign_in: SignIn | None = None
         if settings.auth:
             secret = text(settings.auth.client_secret or "", "auth", "client_secret")
-            self.sign_in = self._open_sign_in(context, settings.auth, SecretStr(secret))
+            auth = settings.auth.model_copy(update={"client_secret": secret})
+            self.sign_in = self._open_sign_in(context, auth)
         self.secrets = self._settings_secrets = frozenset(expansion.secrets)
         identity = [_LISTS, settings.model_dump(mode="json", include=_IDENTITY_KEYS)]
         self._links = Links()
@@ -114,23 +116,14 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self._withheld_reasons: Mapping[Key, str] = {}
         super().__init__(settings, context, identity, settings.start_timeout)
 
-    def _open_sign_in(
-        self, context: PluginContext, auth: ServerAuth, secret: SecretStr
-    ) -> SignIn:
-        from .sign_in import SignInContext, open_sign_in  # noqa: PLC0415  - few servers need it
+    def _open_sign_in(self, context: PluginContext, auth: ServerAuth) -> SignIn:
+        from .sign_in import open_sign_in  # noqa: PLC0415  - few servers need it
 
-        def note_secrets(tokens: frozenset[str]) -> None:
+        def note_tokens(tokens: frozenset[str]) -> None:
             self.secrets = self._settings_secrets | tokens
 
-        name, folder = context.name, context.state_dir
-        return open_sign_in(
-            SignInContext(name, self._url, auth, secret, folder, self.sign_in_key, note_secrets)
-        )
-
-    @hookimpl
-    def register_routes(self) -> Iterable[Route]:
-        """Add the pages on which users sign in."""
-        return self.sign_in.routes() if self.sign_in else ()
+        folder, key = context.state_dir, self.sign_in_key
+        return open_sign_in(context.name, self._url, auth, folder, key, note_tokens)
 
     @hookimpl
     @asynccontextmanager
@@ -150,8 +143,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         if self.approvals and self.approvals.message:
             return Health(status="degraded", message=self.approvals.message)
         health = await super().health()
-        if self.sign_in and (state := self.sign_in.status()):
-            return replace(health, message=f"{health.message}; {state}")
+        if self.sign_in:
+            try:
+                await self.sign_in.operator.prepare()
+            except ApiError as exc:
+                return Health(status="failed", message=str(exc))
+            health = replace(health, message=f"{health.message}; {self.sign_in.status()}")
         return health
 
     def connect(self) -> Transport:
@@ -210,7 +207,13 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 else item
                 for item in read_remote_resources(origin, *lists, self._links)
             )
-        self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
+        routes = self.sign_in.routes() if self.sign_in else ()
+        self.contributions = Contributions(
+            tuple(tools),
+            tuple(prompts),
+            resources,
+            routes=tuple(read_route(name, route) for route in routes),
+        )
 
     def _with_approval(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 import importlib_metadata
-from pydantic import SecretStr
 
 from standards_mcp._utils.installation import HOST
 from standards_mcp.calls.context import Principal
-from standards_mcp.config.models.sign_in import ServerAuth
 from standards_mcp.plugin import Route
 
 if TYPE_CHECKING:
@@ -78,28 +75,8 @@ class SignIn(Protocol):
         ...
 
 
-class SignInContext(NamedTuple):
-    """The parameters of a sign-in.
-
-    Attributes:
-        server: The name of the server's table.
-        secret: The secret of the client, or an empty one.
-        folder: The state folder of the server.
-        key: Encrypts stored tokens; None for a key in *folder*.
-        on_secrets: Called with the access tokens in use, to mask them.
-    """
-
-    server: str
-    url: str
-    auth: ServerAuth
-    secret: SecretStr
-    folder: Path
-    key: SecretStr | None
-    on_secrets: Callable[[frozenset[str]], None]
-
-
-def open_sign_in(context: SignInContext) -> SignIn:
+def open_sign_in(*parameters: Any) -> SignIn:
     """Return the sign-in at a server; its package is in the host's wheel."""
     points: Any = importlib_metadata.distribution(HOST).entry_points
-    sign_in: SignIn = points.select(group="standards_mcp.sign_in")["oauth"].load()(context)
+    sign_in: SignIn = points.select(group="standards_mcp.sign_in")["oauth"].load()(*parameters)
     return sign_in

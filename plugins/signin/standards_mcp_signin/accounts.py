@@ -97,23 +97,26 @@ class TokenAccount(Account):
             if seconds > 0:
                 raise ApiError(f"{self._problem} It is tried again in {max(1, round(seconds))} s.")
             try:
-                self._token = await self.obtain(rejected)
+                # If the call is cancelled now, a new refresh token must still be stored.
+                renewal = asyncio.create_task(self.obtain(rejected))
+                renewal.add_done_callback(lambda done: done.cancelled() or done.exception())
+                token = await asyncio.shield(renewal)
             except NotSignedInError:
                 raise
-            except ApiError as exc:
+            except (ApiError, OSError) as exc:
                 self._note_failure(exc)
                 if token and is_usable and isinstance(exc, UnreachableError):
                     return token.access
                 raise ApiError(self._problem) from None
-            self._failures = 0
-            self.sign_in.note_token(self._token.access)
-            return self._token.access
+            self._failures, self._token = 0, token
+            self.sign_in.note_token(token.access)
+            return token.access
 
-    def _note_failure(self, cause: ApiError) -> None:
+    def _note_failure(self, cause: Exception) -> None:
         self._failures += 1
         pause = min(_MAX_BACKOFF, 2.0 ** (self._failures - 1))
         self._retry_at = time.monotonic() + pause
-        server = self.sign_in.context.server
+        server = self.sign_in.server
         self._problem = f"Signing in at server {server!r} failed: {cause}."
         log.warning("sign-in failed", extra={"plugin": server, "reason": str(cause)})
 
@@ -126,7 +129,7 @@ class GrantAccount(TokenAccount):
     """
 
     def __init__(self, sign_in: OAuth, fields: Mapping[str, str]) -> None:
-        table = f"[servers.{sign_in.context.server}.auth]"
+        table = f"[servers.{sign_in.server}.auth]"
         super().__init__(sign_in, f"its administrator must correct {table} or the client's rights")
         self._fields = fields
 
@@ -163,7 +166,7 @@ class PersonAccount(TokenAccount):
 
     async def obtain(self, rejected: str) -> Token:
         """Return the stored token, refreshed unless another process did so. See `TokenAccount`."""
-        store, server = self.sign_in.store, self.sign_in.context.server
+        store, server = self.sign_in.store, self.sign_in.server
         async with store.locked(self._owner):
             try:
                 token = store.read(self._owner)
@@ -181,20 +184,18 @@ class PersonAccount(TokenAccount):
         if token.refresh:
             fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
             fields["resource"] = self.sign_in.fields["resource"]
+            client = self.sign_in.with_secret(token.client)
             try:
-                renewed = await request_token(
-                    self.sign_in.with_secret(token.client), fields, token.scopes
-                )
-                store.write(self._owner, renewed)
-                return renewed
+                renewed = await request_token(client, fields, token.scopes)
             except RefusedError as exc:
                 if exc.code != "invalid_grant":
                     raise
                 reason = "the authorization server has ended it"
-            except OSError as exc:
-                raise ApiError(f"the renewed sign-in cannot be stored ({exc.strerror})") from None
+            else:
+                store.write(self._owner, renewed)
+                return renewed
         store.delete(self._owner)
-        server = self.sign_in.context.server
+        server = self.sign_in.server
         raise NotSignedInError(
             f"The sign-in at server {server!r} is over: {reason}. {self.remedy}."
         )

@@ -10,7 +10,6 @@ from typing import Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
-import anyio.to_thread
 import click
 
 from standards_mcp import ApiError
@@ -73,7 +72,7 @@ def login(invocation: _Invocation, name: str, port: int, *, no_browser: bool) ->
     in the state folder, encrypted. A host over stdio uses them, and each host for its lists.
     """
     sign_in = _sign_in(invocation, name)
-    if sign_in.context.auth.grant != "authorization_code":
+    if sign_in.auth.grant != "authorization_code":
         raise click.ClickException(f"{name} needs no login: it {sign_in.status()}")
     with HTTPServer(("127.0.0.1", port), _Handler) as server:
         redirect = f"http://127.0.0.1:{server.server_port}{_PATH}"
@@ -90,9 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers requests to the port of a sign-in."""
 
     timeout = 5.0  # for a browser that connects and sends nothing
-    query: dict[str, str]
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         target = urlsplit(self.path)
         is_answer = target.path == _PATH
         if is_answer:
@@ -104,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def log_message(self, *_: object) -> None:
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Log nothing, because the address has the code."""
 
 

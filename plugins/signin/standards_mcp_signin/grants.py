@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from standards_mcp import ApiError
 
 from .issuers import Endpoints, fetch_object, readable
 
+_HEADERS: Final = {"accept": "application/json"}
 _MARGIN_SECONDS: Final = 30.0
 
 
@@ -84,13 +84,12 @@ async def revoke(token: Token) -> None:
 
 async def _post(client: Client, url: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Post a form, with the credentials of the client."""
-    form, headers = dict(fields), {"accept": "application/json"}
+    form, auth = dict(fields), None
     methods = client.endpoints.token_endpoint_auth_methods_supported
     if client.secret and "client_secret_basic" in methods:
-        pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
-        headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        auth = quote(client.id, safe=""), quote(client.secret, safe="")
     else:
         form |= {"client_id": client.id} | (
             {"client_secret": client.secret} if client.secret else {}
         )
-    return await fetch_object("POST", url, data=form, headers=headers)
+    return await fetch_object("POST", url, data=form, auth=auth, headers=_HEADERS)

@@ -1,13 +1,14 @@
 """Requests to authorization servers, and their metadata (RFC 8414, RFC 9728).
 
-Each request has an HTTP client of its own, so that it carries no cookies. No redirect is followed: it
-could lead a secret to another server.
+Each request has an HTTP client of its own, so that it carries no cookies. No redirect is followed,
+because it could lead a secret to another server.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -47,15 +48,20 @@ def readable(value: object) -> str:
     return printable(str(value or ""))[:200]
 
 
-def check_secure(url: str) -> str:
+def check_secure(url: str, named_by: str = "http:") -> str:
     """Return an address to which secrets may be sent.
 
+    Args:
+        named_by: The address of the server that names *url*.
+
     Raises:
-        ApiError: It is neither an https address nor one of this machine.
+        ApiError: It is neither an https address, nor an address of this machine that is configured
+            or named by a server of this machine.
     """
     try:
         parts = urlsplit(url)
-        if parts.scheme in {"http", "https"} and parts.hostname and not is_unencrypted(url):
+        schemes = {"https"} if named_by.startswith("https:") else {"https", "http"}
+        if parts.scheme in schemes and parts.hostname and not is_unencrypted(url):
             return url
     except ValueError:
         pass
@@ -66,7 +72,7 @@ async def fetch_object(method: str, url: str, **content: Any) -> dict[str, Any]:
     """Return the JSON object at an address; an empty one if there is nothing (404).
 
     Args:
-        content: The ``data``, ``json`` and ``headers`` of the request.
+        content: The ``data``, ``json``, ``auth`` and ``headers`` of the request.
 
     Raises:
         UnreachableError: There is no answer in time, or an error of the server.
@@ -87,17 +93,20 @@ async def fetch_object(method: str, url: str, **content: Any) -> dict[str, Any]:
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as exc:  # includes TimeoutError
         reason = f"the authorization server {where} cannot be reached ({type(exc).__name__})"
         raise UnreachableError(reason) from None
-    status = response.status_code
-    if status >= 500 or status == 429:  # noqa: PLR2004  - HTTP
+    return _object_of(where, response.status_code, body)
+
+
+def _object_of(where: str, status: int, body: bytes) -> dict[str, Any]:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise UnreachableError(f"the authorization server {where} answers with HTTP {status}")
     try:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
         value = None
     answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    if status == 404:  # noqa: PLR2004
+    if status == HTTPStatus.NOT_FOUND:
         return {}
-    if status >= 400:  # noqa: PLR2004
+    if status >= HTTPStatus.BAD_REQUEST:
         code = readable(answer.get("error")) or f"HTTP {status}"
         raise RefusedError(where, code, readable(answer.get("error_description")))
     if not answer:
@@ -158,8 +167,8 @@ def _checked(issuer: str, metadata: Mapping[str, Any], auth: ServerAuth) -> Endp
     if auth.grant == "authorization_code":
         if "S256" not in endpoints.code_challenge_methods_supported:
             raise ApiError(f"{issuer} does not support PKCE, which protects the sign-in of users")
-        check_secure(endpoints.authorization_endpoint)
-    check_secure(endpoints.token_endpoint)
+        check_secure(endpoints.authorization_endpoint, issuer)
+    check_secure(endpoints.token_endpoint, issuer)
     return endpoints
 
 
@@ -172,7 +181,7 @@ async def _issuer_of(server_url: str) -> str:
             resource, issuers = str(metadata.get("resource")), metadata.get("authorization_servers")
             is_ours = f"{origin}{path}/".startswith(f"{resource.rstrip('/')}/")
             if is_ours and isinstance(issuers, list) and issuers:
-                return check_secure(str(cast("list[object]", issuers)[0]))
+                return check_secure(str(cast("list[object]", issuers)[0]), server_url)
             raise ApiError(f"{url} is about another resource, or names no issuer; set issuer")
     raise ApiError(f"{origin} names no authorization server; set issuer")
 

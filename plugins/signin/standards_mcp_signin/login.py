@@ -34,9 +34,9 @@ class _Attempt(BaseModel):
         client: The id and the secret of a client that was registered for this sign-in.
     """
 
-    verifier: str = Field(default_factory=lambda: token_urlsafe(32))
+    verifier: str = Field(default_factory=lambda: token_urlsafe(32), repr=False)
     issuer: str
-    client: tuple[str, str] | None = None
+    client: tuple[str, str] | None = Field(default=None, repr=False)
 
 
 async def begin(sign_in: OAuth, owner: str, redirect: str) -> tuple[str, str]:
@@ -84,7 +84,9 @@ async def _register(client: Client, redirect: str, scope: str) -> Client:
     name, secret = answer.get("client_id"), answer.get("client_secret")
     if not isinstance(name, str):
         raise ApiError("the authorization server registered no client; set client_id")
-    secret = secret if isinstance(secret, str) else ""
+    # Some servers send a secret even to a client that is registered without one.
+    is_public = answer.get("token_endpoint_auth_method") == "none"
+    secret = secret if isinstance(secret, str) and not is_public else ""
     return client.model_copy(update={"id": name, "secret": secret})
 
 
@@ -103,14 +105,14 @@ async def finish(sign_in: OAuth, owner: str, redirect: str, answer: Mapping[str,
     except UnreadableError:
         raise ApiError("this sign-in is not known, or took too long; begin again") from None
     attempt, client = _Attempt.model_validate(sealed), await sign_in.client()
+    if error := answer.get("error"):
+        why = f"{readable(error)}: {readable(answer.get('error_description'))}".rstrip(": ")
+        raise ApiError(f"the authorization server refuses the sign-in ({why})")
     # Another authorization server could pass on the code of this one, or take its own here.
     is_named = client.endpoints.authorization_response_iss_parameter_supported
     named = answer.get("iss", "" if is_named else attempt.issuer)
     if attempt.issuer != client.endpoints.issuer or (attempt.issuer and named != attempt.issuer):
         raise ApiError(f"the answer is of another issuer, {readable(named)!r}; begin again")
-    if error := answer.get("error"):
-        why = f"{readable(error)}: {readable(answer.get('error_description'))}".rstrip(": ")
-        raise ApiError(f"the authorization server refuses the sign-in ({why})")
     if attempt.client:
         name, secret = attempt.client
         client = client.model_copy(update={"id": name, "secret": secret})

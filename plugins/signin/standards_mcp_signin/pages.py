@@ -38,7 +38,7 @@ class Pages:
     """
 
     def __init__(self, sign_in: OAuth, public: str) -> None:
-        self._sign_in, server = sign_in, sign_in.context.server
+        self._sign_in, server = sign_in, sign_in.server
         self._title = f"Sign in at {server}"
         self._redirect = f"{public.rstrip('/')}/plugins/{server}/signed-in"
 

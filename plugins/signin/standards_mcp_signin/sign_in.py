@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
+from cachetools import LRUCache
+from pydantic import SecretStr
+
 from standards_mcp import ApiError, Route
-from standards_mcp.transports import Account, Principal, SignInContext
+from standards_mcp.transports import Account, Principal, ServerAuth
 
 from .accounts import GrantAccount, PersonAccount, TokenAccount
 from .grants import Client
@@ -32,8 +36,15 @@ _ENDPOINTS_SECONDS: Final = 3600.0
 class OAuth:
     """The sign-in at one server. See `standards_mcp.transports.SignIn`.
 
+    Args:
+        url: The address of the server.
+        folder: The state folder of the server.
+        key: Encrypts stored tokens; None for a key in *folder*.
+        on_tokens: Called with the access tokens in use, to mask them.
+
     Attributes:
-        context: The parameters.
+        server: The name of the server's table.
+        auth: The settings, with the secret in place of its variable.
         fields: The fields of all requests for tokens: the resource and the scopes.
         store: The tokens of users.
         operator: See `SignIn`.
@@ -42,18 +53,27 @@ class OAuth:
         ApiError: The address of the server is not secure.
     """
 
-    def __init__(self, context: SignInContext) -> None:
-        auth, self.context = context.auth, context
-        self.fields = {"resource": auth.resource or check_secure(context.url).partition("#")[0]}
+    def __init__(
+        self,
+        server: str,
+        url: str,
+        auth: ServerAuth,
+        folder: Path,
+        key: SecretStr | None,
+        on_tokens: Callable[[frozenset[str]], None],
+    ) -> None:
+        self.server, self.auth = server, auth
+        self._url, self._on_tokens = check_secure(url), on_tokens
+        self.fields = {"resource": auth.resource or url.partition("#")[0]}
         if auth.scopes:
             self.fields["scope"] = " ".join(auth.scopes)
         # With another configuration, a refresh token might go to another issuer.
-        identity = auth.model_dump(mode="json", exclude={"scopes", "public_url"})
-        self.store = Store(context.folder / "sign-in", context.key, [context.url, identity])
+        identity = auth.model_dump(exclude={"client_secret", "scopes", "public_url"})
+        self.store = Store(folder / "sign-in", key, [url, identity])
         self._endpoints: tuple[float, Endpoints] | None = None
-        self._accounts = OrderedDict[str, TokenAccount]()
-        self._tokens = OrderedDict[str, None]()
-        self._pool = Pool(context.server)
+        self._accounts: LRUCache[str, TokenAccount] = LRUCache(_MAX_ACCOUNTS)
+        self._tokens = deque[str](maxlen=_MAX_MASKED)
+        self._pool = Pool(server)
         self.operator: Account = (
             self._person(OPERATOR)
             if auth.grant == "authorization_code"
@@ -63,7 +83,7 @@ class OAuth:
     def is_for_operator(self, caller: Principal | None) -> bool:
         """Return True if the caller uses the account of the operator. See `SignIn`."""
         is_local = caller is not None and caller.name == OPERATOR
-        grant = self.context.auth.grant
+        grant = self.auth.grant
         return grant == "client_credentials" or (grant == "authorization_code" and is_local)
 
     @asynccontextmanager
@@ -82,7 +102,7 @@ class OAuth:
 
     def _account(self, caller: Principal | None) -> tuple[str, TokenAccount]:
         """Return the account of a caller, with its key."""
-        server, auth = self.context.server, self.context.auth
+        server, auth = self.server, self.auth
         if caller is None or caller.name == _ANONYMOUS:
             raise ApiError(
                 f"Server {server!r} needs an account of each user, and this caller has no name. "
@@ -102,14 +122,11 @@ class OAuth:
             key = hashlib.sha256(subject.encode()).hexdigest()
             account = self._accounts.get(key) or GrantAccount(self, self._exchange(subject))
         self._accounts[key] = account
-        self._accounts.move_to_end(key)
-        if len(self._accounts) > _MAX_ACCOUNTS:
-            self._accounts.popitem(last=False)
         return key, account
 
     def _exchange(self, subject_token: str) -> dict[str, str]:
         """Return the fields of a token exchange (RFC 8693)."""
-        auth = self.context.auth
+        auth = self.auth
         fields = {
             "grant_type": _EXCHANGE,
             "subject_token": subject_token,
@@ -119,7 +136,7 @@ class OAuth:
         return fields | ({"audience": auth.audience} if auth.audience else {})
 
     def _person(self, owner: str) -> PersonAccount:
-        server, public = self.context.server, self.context.auth.public_url
+        server, public = self.server, self.auth.public_url
         how = f"run `standards-mcp servers login {server}`"
         if owner != OPERATOR:
             how = f"ask its administrator to set public_url in [servers.{server}.auth]"
@@ -129,28 +146,26 @@ class OAuth:
 
     def note_token(self, access: str) -> None:
         """Let the newest access tokens be masked in logs and errors."""
-        self._tokens[access] = None
-        if len(self._tokens) > _MAX_MASKED:
-            self._tokens.popitem(last=False)
-        self.context.on_secrets(frozenset(self._tokens))
+        self._tokens.append(access)
+        self._on_tokens(frozenset(self._tokens))
 
     async def client(self) -> Client:
         """Return the configured client. See `find_endpoints` for errors."""
         if self._endpoints is None or self._endpoints[0] < time.monotonic():
-            endpoints = await find_endpoints(self.context.auth, self.context.url)
+            endpoints = await find_endpoints(self.auth, self._url)
             self._endpoints = time.monotonic() + _ENDPOINTS_SECONDS, endpoints
-        name = self.context.auth.client_id or ""
+        name = self.auth.client_id or ""
         return self.with_secret(Client(endpoints=self._endpoints[1], id=name))
 
     def with_secret(self, client: Client) -> Client:
         """Return a client with the configured secret, if there is one."""
-        secret = self.context.secret.get_secret_value()
+        secret = self.auth.client_secret
         return client.model_copy(update={"secret": secret}) if secret else client
 
     def status(self, owner: str = OPERATOR) -> str:
         """Return the state of a user's sign-in in words. See `SignIn`."""
-        if self.context.auth.grant != "authorization_code":
-            return f"signs in as {self.context.auth.client_id}"
+        if self.auth.grant != "authorization_code":
+            return f"signs in as {self.auth.client_id}"
         try:
             token = self.store.read(owner)
         except UnreadableError as exc:
@@ -161,6 +176,5 @@ class OAuth:
 
     def routes(self) -> list[Route]:
         """Return the pages on which users sign in. See `SignIn`."""
-        auth = self.context.auth
-        is_needed = auth.grant == "authorization_code" and auth.public_url is not None
-        return Pages(self, auth.public_url or "").routes() if is_needed else []
+        public = self.auth.public_url if self.auth.grant == "authorization_code" else None
+        return Pages(self, public).routes() if public else []

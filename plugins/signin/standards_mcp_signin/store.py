@@ -1,7 +1,7 @@
 """The encrypted file of each user's tokens at one server.
 
-A file is replaced as a whole, so that a killed process leaves the old one or the new one. Its content
-names its owner, so that a file under another name is refused.
+A file is replaced as a whole, so that a killed process leaves the old one or the new one. Its
+content names its owner, so that a file under another name is refused.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Store:
             UnreadableError: The text is not from this store, of another owner or too old.
         """
         try:
-            content = json.loads(self._cipher().decrypt(text, seconds))
+            content: dict[str, Any] = json.loads(self._cipher().decrypt(text, seconds))
         except (InvalidToken, ValueError, OSError):
             content = {}
         if content.get("owner") != self._label(owner):

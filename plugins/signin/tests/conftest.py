@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import flask
@@ -26,8 +26,9 @@ from standards_mcp.calls.context import CALLER
 from standards_mcp_service import authorization
 
 KEY = rsa.generate_private_key(65537, 2048)
-SECRET = "a secret of the client/+"
+SECRET = "a secret of the client/+"  # noqa: S105
 UPSTREAM, HOST = "https://upstream.example.org/mcp", "https://host.example.org/mcp"
+METHODS = ["client_secret_basic", "none"]
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
@@ -108,6 +109,11 @@ class Issuer:
         self.server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         oauth = AuthorizationServer(app, query_client=Registered, save_token=lambda *_: None)
+        self._add_grants(oauth)
+        self._add_pages(app)
+        self._add_endpoints(app, oauth)
+
+    def _add_grants(self, oauth: AuthorizationServer) -> None:
         issuer = self
 
         def bearer(
@@ -129,7 +135,7 @@ class Issuer:
         oauth.register_token_generator("default", bearer)
 
         class CodeGrant(grants.AuthorizationCodeGrant):
-            TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "none"]
+            TOKEN_ENDPOINT_AUTH_METHODS = METHODS
 
             def save_authorization_code(self, code: str, request: Any) -> None:
                 issuer.codes[code] = Code(
@@ -151,7 +157,7 @@ class Issuer:
                 return code["user"]
 
         class RefreshGrant(grants.RefreshTokenGrant):
-            TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "none"]
+            TOKEN_ENDPOINT_AUTH_METHODS = METHODS
 
             def validate_token_request(self) -> None:
                 self.request.client = self.authenticate_token_endpoint_client()
@@ -186,12 +192,15 @@ class Issuer:
 
             def create_token_response(self) -> Any:
                 token = self.generate_token(user=self.user, include_refresh_token=False)
-                token["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
+                token |= {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}
                 return 200, token, self.TOKEN_RESPONSE_HEADER
 
         oauth.register_grant(CodeGrant, [CodeChallenge(required=True)])
         for grant in (RefreshGrant, MachineGrant, ExchangeGrant):
             oauth.register_grant(grant)
+
+    def _add_pages(self, app: flask.Flask) -> None:
+        issuer = self
 
         @app.before_request
         def fail() -> Any:
@@ -220,6 +229,9 @@ class Issuer:
         def keys() -> Any:
             key = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True)
             return {"keys": [key | {"kid": "one", "alg": "RS256"}]}
+
+    def _add_endpoints(self, app: flask.Flask, oauth: AuthorizationServer) -> None:
+        issuer = self
 
         @app.get("/authorize")
         def authorize() -> Any:
@@ -334,7 +346,7 @@ def auth_of(issuer: Issuer) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch, issuer: Issuer) -> list[str]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the tokens that services verify, except the ones for the host itself."""
     tokens: list[str] = []
     verify = authorization.JwtTokens.verify_token

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
-from support.hosts import MakeHost, message_of, started
+from support.hosts import MakeHost, message_of
 from support.http import auth_of as tokens_of
 from support.http import http_client, served_over_http
 
@@ -84,21 +83,27 @@ async def test_an_expired_token_of_the_server_is_exchanged_again(
 ):
     token = issuer.token("ann", HOST)
     issuer.lifetime = 20
-    async with upstream() as url, served_over_http(service(url)) as own:
-        async with http_client(own, token) as client:
-            assert await called(client) == f"{issuer.url}:ann"
-            count = len(issuer.requests)
-            assert await called(client) == f"{issuer.url}:ann"
-            assert len(issuer.requests) > count
+    async with (
+        upstream() as url,
+        served_over_http(service(url)) as own,
+        http_client(own, token) as client,
+    ):
+        assert await called(client) == f"{issuer.url}:ann"
+        count = len(issuer.requests)
+        assert await called(client) == f"{issuer.url}:ann"
+        assert len(issuer.requests) > count
 
 
 async def test_the_token_of_a_caller_is_never_sent_to_the_server(
     service: Callable[..., Host], issuer: Any, upstream: Any, seen: list[str]
 ):
     token = issuer.token("ann", HOST)
-    async with upstream() as url, served_over_http(service(url)) as own:
-        async with http_client(own, token) as client:
-            assert await called(client) == f"{issuer.url}:ann"
+    async with (
+        upstream() as url,
+        served_over_http(service(url)) as own,
+        http_client(own, token) as client,
+    ):
+        assert await called(client) == f"{issuer.url}:ann"
     assert seen
     assert not any(token in header for header in seen)
 
@@ -106,9 +111,12 @@ async def test_the_token_of_a_caller_is_never_sent_to_the_server(
 async def test_prompts_and_resources_are_read_with_the_account_of_the_caller(
     service: Callable[..., Host], issuer: Any, upstream: Any
 ):
-    async with upstream() as url, served_over_http(service(url)) as own:
-        async with http_client(own, issuer.token("ann", HOST)) as client:
-            read = await client.read_resource("who://me")
-            assert read.contents[0].text == f"{issuer.url}:ann"
-            prompt = await client.get_prompt("wiki_greet", {})
-            assert prompt.messages[0].content.text == f"Hello, {issuer.url}:ann"
+    async with (
+        upstream() as url,
+        served_over_http(service(url)) as own,
+        http_client(own, issuer.token("ann", HOST)) as client,
+    ):
+        read = await client.read_resource("who://me")
+        assert read.contents[0].text == f"{issuer.url}:ann"
+        prompt = await client.get_prompt("wiki_greet", {})
+        assert prompt.messages[0].content.text == f"Hello, {issuer.url}:ann"

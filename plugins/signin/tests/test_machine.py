@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from support.hosts import MakeHost, message_of, started, until_answered
+from support.hosts import MakeHost, started, until_answered
 from support.http import client_of
 
 from standards_mcp.config.timing import Timing
-from standards_mcp.errors import ConfigError
 from standards_mcp.loading.health import check_health
 
 pytestmark = pytest.mark.anyio

@@ -53,7 +53,7 @@ class ServerAuth(Table):
     token_url: _SecureUrl | None = None
     authorization_url: _SecureUrl | None = None
     client_id: Annotated[str, Field(min_length=1)] | None = None
-    client_secret: _Variable | None = None
+    client_secret: Annotated[_Variable | None, Field(repr=False)] = None
     scopes: tuple[_Part, ...] = ()
     resource: Url | None = None
     audience: str | None = None
