@@ -20,6 +20,7 @@ import pytest
 from support.hosts import MakeHost, message_of, started
 from support.http import auth_of as tokens_of
 from support.http import free_port, http_client, patient_client, served_over_http
+from support.waiting import until
 
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
@@ -180,12 +181,30 @@ async def test_the_code_of_one_issuer_is_not_sent_to_another(
 
 
 async def test_a_server_may_name_its_issuer_but_only_for_itself(
-    make_signed: Callable[..., Host], issuer: Any, upstream: Any
+    make_signed: Callable[..., Host], upstream: Any
 ):
     async with upstream() as url:
         auth = sign_in_of(make_signed(url, issuer=None, client_id="app"))
         with pytest.raises(accounts.ApiError, match="is about another resource"):
             await begin(auth, "local", REDIRECT)
+
+
+async def test_a_refresh_is_stored_although_its_call_was_cancelled(
+    make_signed: Callable[..., Host], issuer: Any
+):
+    issuer.lifetime, issuer.delay = 0, 0.3
+    auth = await sign_in(make_signed("https://wiki.example.org/mcp"))
+    first = auth.store.read("local")
+    assert first
+    with anyio.move_on_after(0.1) as scope:
+        await auth.operator.prepare()
+    assert scope.cancelled_caught
+
+    def is_renewed() -> bool:
+        token = auth.store.read("local")
+        return token is not None and token.refresh != first.refresh
+
+    await until(is_renewed)
 
 
 async def test_an_issuer_without_pkce_is_refused(make_signed: Callable[..., Host], issuer: Any):
@@ -325,13 +344,17 @@ anyio.run(refresh)
 @pytest.fixture
 def config(tmp_path: Path, issuer: Any) -> Path:
     file = tmp_path / "config.toml"
-    file.write_text(f"""
-        state_dir = "{tmp_path / "state"}"
-        [servers.wiki]
-        url = "https://wiki.example.org/mcp"
-        auth = {{ grant = "authorization_code", issuer = "{issuer.url}", scopes = ["read"] }}
-    """)
+    configure(file, issuer.url, "https://wiki.example.org/mcp")
     return file
+
+
+def configure(file: Path, issuer: str, url: str) -> None:
+    file.write_text(f"""
+        state_dir = "{(file.parent / "state").as_posix()}"
+        [servers.wiki]
+        url = "{url}"
+        auth = {{ grant = "authorization_code", issuer = "{issuer}", scopes = ["read"] }}
+    """)
 
 
 def refreshing(config: Path, times: int) -> subprocess.Popen[str]:
@@ -384,9 +407,15 @@ async def test_a_process_that_is_killed_leaves_a_file_that_can_be_read(
 
 @pytest.mark.processes
 @pytest.mark.slow
-async def test_the_command_signs_in_lists_and_signs_out(config: Path):
+async def test_the_command_signs_in_lists_and_signs_out(issuer: Any, config: Path, upstream: Any):
+    async with upstream() as url:
+        configure(config, issuer.url, url)
+        await sign_in_list_and_sign_out(issuer, config)
+
+
+async def sign_in_list_and_sign_out(issuer: Any, config: Path) -> None:
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "standards_mcp", "--config", str(config), "servers"]
+        command = [sys.executable, "-m", "standards_mcp", "--config", str(config)]
         ran = subprocess.run(
             [*command, *arguments], check=False, capture_output=True, text=True, timeout=90
         )
@@ -406,9 +435,14 @@ async def test_the_command_signs_in_lists_and_signs_out(config: Path):
             assert "close this page" in httpx2.get(back).text
             return process.communicate(timeout=90)[0]
 
-    assert "wiki  not signed in" in await anyio.to_thread.run_sync(run, "list")
+    async def ran(*arguments: str) -> str:
+        return await anyio.to_thread.run_sync(run, *arguments)
+
+    assert "wiki  not signed in" in await ran("servers", "list")
     assert await anyio.to_thread.run_sync(login) == "wiki: signed in.\n"
-    listed = await anyio.to_thread.run_sync(run, "list", "--json")
+    listed = await ran("servers", "list", "--json")
     assert json.loads(listed) == [{"name": "wiki", "sign_in": "signed in"}]
-    assert "wiki: not signed in." in await anyio.to_thread.run_sync(run, "logout", "wiki")
-    assert "no server 'wik' with auth" in await anyio.to_thread.run_sync(run, "login", "wik")
+    assert f"{issuer.url}:ann" in await ran("call", "wiki.who")
+    assert "1 resources; signed in" in " ".join((await ran("doctor")).split())
+    assert "wiki: not signed in." in await ran("servers", "logout", "wiki")
+    assert "no server 'wik' with auth" in await ran("servers", "login", "wik")
