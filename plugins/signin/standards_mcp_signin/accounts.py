@@ -7,6 +7,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import httpx2
@@ -70,21 +71,15 @@ class TokenAccount(Account):
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Add the token to a request, and repeat the request once if the server refuses it."""
-        access = await self._sent()
-        request.headers["authorization"] = f"Bearer {access}"
-        response = yield request
-        if response.status_code == _UNAUTHORIZED:
-            renewed = await self._sent(access)
-            if renewed not in {"", access}:
-                request.headers["authorization"] = f"Bearer {renewed}"
-                yield request
-
-    async def _sent(self, rejected: str = "") -> str:
-        """Return a token; an empty string if there is none, which the server will refuse."""
-        try:
-            return await self._valid(rejected)
-        except ApiError:  # an error here would end the calls of others, too
-            return ""
+        access = ""
+        for _ in range(2):
+            # Without a token the server refuses: an error here would end the calls of others.
+            with suppress(ApiError):
+                access = await self._valid(access)
+                request.headers["authorization"] = f"Bearer {access}"
+            response = yield request
+            if response.status_code != _UNAUTHORIZED:
+                return
 
     async def _valid(self, rejected: str = "") -> str:
         async with self._lock:

@@ -45,7 +45,7 @@ _name = click.argument("name", shell_complete=offer(_names))
 def list_servers(invocation: _Invocation) -> Report:
     """List the other MCP servers, with the state of the sign-in."""
     host, servers = invocation.host, invocation.settings.servers
-    host.load(only=[name for name, section in servers.items() if section.auth])
+    host.load(only=[name for name, _ in _names(invocation)])
     data = [
         {"name": name, "sign_in": _state(host, name) if section.auth else "needs none"}
         for name, section in servers.items()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cachetools import LRUCache
 from pydantic import SecretStr
 
 from standards_mcp import ApiError, Route
@@ -20,7 +20,6 @@ from .accounts import GrantAccount, PersonAccount, TokenAccount
 from .grants import Client
 from .issuers import Endpoints, check_secure, find_endpoints
 from .pages import Pages
-from .pool import Pool
 from .store import Store, UnreadableError
 
 OPERATOR: Final = "local"
@@ -28,9 +27,30 @@ OPERATOR: Final = "local"
 _ANONYMOUS: Final = "anonymous"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105
-_MAX_ACCOUNTS: Final = 1000
+MAX_USERS: Final = 100
+_IDLE_SECONDS: Final = 600.0
 _MAX_MASKED: Final = 64
 _ENDPOINTS_SECONDS: Final = 3600.0
+
+
+@dataclass(slots=True)
+class _User:
+    """A caller with an account.
+
+    Attributes:
+        connection: Their connection, once they have called: a session belongs to one user.
+        calls: Number of running calls.
+        used_at: The end of the last call.
+    """
+
+    account: TokenAccount
+    connection: Any = None
+    calls: int = 0
+    used_at: float = 0.0
+
+    async def aclose(self) -> None:
+        if self.connection is not None:
+            await self.connection.aclose()
 
 
 class OAuth:
@@ -71,9 +91,8 @@ class OAuth:
         identity = auth.model_dump(exclude={"client_secret", "scopes", "public_url"})
         self.store = Store(folder / "sign-in", key, [url, identity])
         self._endpoints: tuple[float, Endpoints] | None = None
-        self._accounts: LRUCache[str, TokenAccount] = LRUCache(_MAX_ACCOUNTS)
+        self._users = OrderedDict[str, _User]()
         self._tokens = deque[str](maxlen=_MAX_MASKED)
-        self._pool = Pool(server)
         self.operator: Account = (
             self._person(OPERATOR)
             if auth.grant == "authorization_code"
@@ -91,38 +110,57 @@ class OAuth:
         self, caller: Principal | None, connect: Callable[[Account], Any]
     ) -> AsyncGenerator[Any]:
         """Keep the connection of a caller open during the body. See `SignIn`."""
-        key, account = self._account(caller)
-        await account.prepare()
-        async with self._pool.connection(key, lambda: connect(account)) as connection:
-            yield connection
+        user = self._user(caller)
+        user.calls += 1
+        try:
+            await self._close_idle()
+            await user.account.prepare()
+            if user.connection is None:
+                user.connection = connect(user.account)
+            yield user.connection
+        finally:
+            user.calls, user.used_at = user.calls - 1, time.monotonic()
 
     async def aclose(self) -> None:
         """Close the callers' connections. See `SignIn`."""
-        await self._pool.aclose()
+        while self._users:
+            await self._users.popitem()[1].aclose()
 
-    def _account(self, caller: Principal | None) -> tuple[str, TokenAccount]:
-        """Return the account of a caller, with its key."""
-        server, auth = self.server, self.auth
+    async def _close_idle(self) -> None:
+        """Forget users who have not called for a while, and the oldest of too many."""
+        excess, overdue = len(self._users) - MAX_USERS, time.monotonic() - _IDLE_SECONDS
+        idle = [(key, user) for key, user in self._users.items() if not user.calls]
+        if excess > len(idle):
+            raise ApiError(f"Too many users call server {self.server!r} now. Try again later.")
+        ended = [
+            key for at, (key, user) in enumerate(idle) if at < excess or user.used_at < overdue
+        ]
+        for user in [self._users.pop(key) for key in ended]:
+            await user.aclose()
+
+    def _user(self, caller: Principal | None) -> _User:
+        """Return the account of a caller, with its connection."""
         if caller is None or caller.name == _ANONYMOUS:
             raise ApiError(
-                f"Server {server!r} needs an account of each user, and this caller has no name. "
-                "The administrator of the service must require tokens."
+                f"Server {self.server!r} needs an account of each user, and this caller has no "
+                "name. The administrator of the service must require tokens."
             )
-        if auth.grant == "authorization_code":
+        if self.auth.grant == "authorization_code":
             key = caller.name
-            account: TokenAccount = self._accounts.get(key) or self._person(key)
+            account: TokenAccount = self._person(key)
         elif caller.token is None:
             raise ApiError(
-                f"Server {server!r} exchanges the token of each user. Use the service over HTTP "
-                "with a token of its authorization server (a JSON Web Token)."
+                f"Server {self.server!r} exchanges the token of each user. Use the service over "
+                "HTTP with a token of its authorization server (a JSON Web Token)."
             )
         else:
             subject = caller.token.get_secret_value()
             # By the token, because another token of this user may have other rights.
             key = hashlib.sha256(subject.encode()).hexdigest()
-            account = self._accounts.get(key) or GrantAccount(self, self._exchange(subject))
-        self._accounts[key] = account
-        return key, account
+            account = GrantAccount(self, self._exchange(subject))
+        user = self._users.setdefault(key, _User(account))
+        self._users.move_to_end(key)
+        return user
 
     def _exchange(self, subject_token: str) -> dict[str, str]:
         """Return the fields of a token exchange (RFC 8693)."""
