@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import SecretStr
 
-from standards_mcp._utils.secrets import mask
 from standards_mcp.calls.context import CALLER, HostContext
 from standards_mcp.config.models.settings import Expansion, ServerSection, ServerSettings
 from standards_mcp.config.models.sign_in import ServerAuth
@@ -20,7 +19,7 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.selection import Contributions
-from standards_mcp.errors import ApiError, ToolError
+from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
@@ -248,15 +247,11 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         """Return the raw result of a request, made with the caller's account if they have one."""
         if self.sign_in is None:
             return await self.connection.ask(method, params, caller)
-        try:
-            if self.sign_in.is_for_operator(CALLER.get()):
-                await self.sign_in.operator.prepare()
-                return await self.connection.ask(method, params, caller)
-            async with self.sign_in.connection(CALLER.get(), self._connection_of) as connection:
-                return await connection.ask(method, params, caller)
-        except ToolError as exc:
-            exc.args = (mask(str(exc), self.secrets),)  # the server may repeat the token
-            raise
+        if self.sign_in.is_for_operator(CALLER.get()):
+            await self.sign_in.operator.prepare()
+            return await self.connection.ask(method, params, caller)
+        async with self.sign_in.connection(CALLER.get(), self._connection_of) as connection:
+            return await connection.ask(method, params, caller)
 
     def _connection_of(self, account: Account) -> Connection:
         """Return a new connection of a caller, whose lists do not change what is served."""

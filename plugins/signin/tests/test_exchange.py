@@ -11,6 +11,7 @@ from mcp import Client
 from support.hosts import MakeHost, message_of
 from support.http import auth_of as tokens_of
 from support.http import http_client, served_over_http
+from support.web_server import WebServer, in_thread
 
 from standards_mcp.host import Host
 
@@ -120,3 +121,17 @@ async def test_prompts_and_resources_are_read_with_the_account_of_the_caller(
         assert read.contents[0].text == f"{issuer.url}:ann"
         prompt = await client.get_prompt("wiki_greet", {})
         assert prompt.messages[0].content.text == f"Hello, {issuer.url}:ann"
+
+
+async def test_a_server_with_sessions_has_one_for_each_caller(
+    service: Callable[..., Host], issuer: Any
+):
+    with in_thread(WebServer()) as server:
+        host = service(server.url)
+        async with served_over_http(host) as own:
+            for name in ("ann", "bob", "ann"):
+                async with http_client(own, issuer.token(name, HOST)) as client:
+                    assert not (await client.call_tool("wiki_count", {})).is_error
+    # Each token has a connection, and so has the operator: also the second token of ann, which may
+    # have other rights.
+    assert len(server.sessions) == 4
