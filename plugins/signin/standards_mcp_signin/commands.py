@@ -47,17 +47,22 @@ def list_servers(invocation: _Invocation) -> Report:
     host, servers = invocation.host, invocation.settings.servers
     host.load(only=[name for name, _ in _names(invocation)])
     data = [
-        {"name": name, "sign_in": _state(host, name) if section.auth else "needs none"}
+        {"name": name, "sign_in": _state(_loaded(host, name)) if section.auth else "needs none"}
         for name, section in servers.items()
     ]
     rows = [(each["name"], each["sign_in"]) for each in data]
     return Report(data, lambda: table(rows) or "No other MCP server is configured.")
 
 
-def _state(host: Host, name: str) -> str:
+def _state(sign_in: OAuth | str) -> str:
+    return sign_in.status() if isinstance(sign_in, OAuth) else sign_in
+
+
+def _loaded(host: Host, name: str) -> OAuth | str:
+    """Return the sign-in of a loaded server, or the reason why it has none."""
     record = host.manager.records[name]
     sign_in: object = getattr(record.plugin, "sign_in", None)
-    return sign_in.status() if isinstance(sign_in, OAuth) else record.reason
+    return sign_in if isinstance(sign_in, OAuth) else record.reason
 
 
 @click.command(epilog=examples("servers login wiki", "servers login wiki --no-browser"))
@@ -138,10 +143,8 @@ def _sign_in(invocation: _Invocation, name: str) -> OAuth:
     if name not in names:
         hint = did_you_mean(name, names) or f"; servers with auth: {', '.join(names) or 'none'}"
         raise click.UsageError(f"no server {name!r} with auth is configured{hint}")
-    host = invocation.host
-    host.load(only=(name,))
-    record = host.manager.records[name]
-    sign_in: object = getattr(record.plugin, "sign_in", None)
+    invocation.host.load(only=(name,))
+    sign_in = _loaded(invocation.host, name)
     if not isinstance(sign_in, OAuth):
-        raise click.ClickException(f"server {name!r} is {record.status}: {record.reason}")
+        raise click.ClickException(f"server {name!r} cannot be used: {sign_in}")
     return sign_in

@@ -76,8 +76,7 @@ class Store:
 
     def path(self, owner: str) -> Path:
         """Return the file of a user, whose name tells nothing about them."""
-        digest = hashlib.sha256(self._label(owner).encode(errors="surrogatepass")).hexdigest()
-        return self._folder / f"{digest[:32]}.token"
+        return self._folder / f"{self._label(owner)}.token"
 
     @asynccontextmanager
     async def locked(self, owner: str) -> AsyncGenerator[None]:
@@ -121,7 +120,8 @@ class Store:
         return content["value"]
 
     def _label(self, owner: str) -> str:
-        return json.dumps([self._identity, owner])
+        # A digest, because it is also in the address of a sign-in, whose length is limited.
+        return hashlib.sha256(json.dumps([self._identity, owner]).encode()).hexdigest()
 
     def _cipher(self) -> Fernet:
         if self._key is not None:

@@ -17,11 +17,13 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
+from click.testing import CliRunner
 from support.hosts import MakeHost, message_of, started
 from support.http import auth_of as tokens_of
 from support.http import free_port, http_client, patient_client, served_over_http
 from support.waiting import until
 
+from standards_mcp.cli import cli
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp_signin import accounts
@@ -446,3 +448,27 @@ async def sign_in_list_and_sign_out(issuer: Any, config: Path) -> None:
     assert "1 resources; signed in" in " ".join((await ran("doctor")).split())
     assert "wiki: not signed in." in await ran("servers", "logout", "wiki")
     assert "no server 'wik' with auth" in await ran("servers", "login", "wik")
+
+
+PERSON = 'auth = { grant = "authorization_code" }'
+MACHINE = """auth = { grant = "client_credentials", issuer = "https://id.example.org",
+client_id = "host", client_secret = "${NOT_SET}" }""".replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("keys", "arguments", "reason"),
+    [
+        (f"enabled = false\n{PERSON}", ("login", "wiki"), "cannot be used: [servers.wiki] enabled"),
+        (PERSON, ("login", "wik"), "did you mean 'wiki'?"),
+        (MACHINE, ("logout", "wiki"), "${NOT_SET} is not set"),
+        ("", ("login", "wiki"), "servers with auth: none"),
+    ],
+)
+def test_a_server_at_which_nobody_can_sign_in_is_named(
+    tmp_path: Path, keys: str, arguments: tuple[str, ...], reason: str
+):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[servers.wiki]\nurl = "https://wiki.example.org/mcp"\n{keys}')
+    ran = CliRunner().invoke(cli, ["--config", str(file), "servers", *arguments])
+    assert ran.exit_code
+    assert reason in " ".join(f"{ran.output} {ran.exception}".split())
