@@ -90,6 +90,7 @@ class Issuer:
         lifetime: Seconds for which its tokens are valid.
         refresh_tokens: The valid refresh tokens, with their users; each is valid once.
         metadata: Changes of its metadata.
+        changes: Changes of its answers with tokens.
         status: The status with which it answers everything; 0 for the right one.
         delay: Seconds until it answers a refresh.
         given: All tokens that it has issued.
@@ -102,6 +103,7 @@ class Issuer:
         self.refresh_tokens: dict[str, str] = {}
         self.codes: dict[str, Code] = {}
         self.metadata: dict[str, Any] = {}
+        self.changes: dict[str, Any] = {}
         self.delay = 0.0
         self.given: list[str] = []
         self.next_audience = ""
@@ -130,7 +132,7 @@ class Issuer:
                 token["refresh_token"] = refresh = uuid.uuid4().hex
                 issuer.refresh_tokens[refresh] = subject
                 issuer.given.append(refresh)
-            return token
+            return token | issuer.changes
 
         oauth.register_token_generator("default", bearer)
 

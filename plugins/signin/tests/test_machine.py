@@ -118,6 +118,46 @@ async def test_metadata_that_would_lead_the_secret_elsewhere_is_refused(
     assert issuer.requests == []
 
 
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("{}/tenant", "{}/tenant has no metadata of an authorization server"),
+        ("http://127.0.0.1:9", "127.0.0.1:9 cannot be reached (ConnectError)"),
+    ],
+)
+async def test_an_issuer_that_is_not_there_is_told(
+    make_host: MakeHost, issuer: Any, upstream: Any, auth_of: AuthOf, place: str, reason: str
+):
+    async with upstream() as url:
+        auth = auth_of(issuer=place.format(issuer.url))
+        host = make_host(servers={"wiki": {"url": url, "auth": auth}})
+        async with started(host):
+            assert reason.format(issuer.url) in host.manager.records["wiki"].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"token_type": "DPoP"}, "sends a token of the type 'DPoP'"),
+        ({"access_token": None}, "sends no access token"),
+        ({"access_token": "a\nb"}, "sends no access token"),
+    ],
+)
+async def test_an_answer_without_a_token_that_can_be_sent_is_refused(
+    make_host: MakeHost,
+    issuer: Any,
+    upstream: Any,
+    auth_of: AuthOf,
+    changes: dict[str, Any],
+    reason: str,
+):
+    issuer.changes = changes
+    async with upstream() as url:
+        host = make_host(servers={"wiki": {"url": url, "auth": auth_of()}})
+        async with started(host):
+            assert reason in host.manager.records["wiki"].reason
+
+
 async def test_a_redirect_is_not_followed_and_a_long_answer_not_read(
     make_host: MakeHost, issuer: Any, upstream: Any, auth_of: AuthOf
 ):

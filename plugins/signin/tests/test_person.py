@@ -209,6 +209,56 @@ async def test_a_refresh_is_stored_although_its_call_was_cancelled(
     await until(is_renewed)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"registration_endpoint": ""}, "registers no clients; set client_id"),
+        ({"authorization_endpoint": ""}, "is not an https address"),
+        ({"registration_endpoint": "/token"}, "is not an https address"),
+    ],
+)
+async def test_an_issuer_at_which_users_cannot_sign_in_is_told(
+    make_signed: Callable[..., Host], issuer: Any, metadata: dict[str, str], reason: str
+):
+    issuer.metadata = metadata
+    auth = sign_in_of(make_signed("https://wiki.example.org/mcp"))
+    with pytest.raises(accounts.ApiError, match=reason):
+        await begin(auth, "local", REDIRECT)
+
+
+async def test_a_client_with_a_secret_signs_users_in_and_refreshes(
+    make_signed: Callable[..., Host], issuer: Any
+):
+    issuer.lifetime = 0
+    keys = {"client_id": "host", "client_secret": "${CLIENT_SECRET}"}
+    auth = await sign_in(make_signed("https://wiki.example.org/mcp", **keys))
+    await auth.operator.prepare()
+    assert [form["grant_type"] for form in issuer.requests] == [
+        "authorization_code",
+        "refresh_token",
+    ]
+    await sign_out(auth, "local")
+    assert not issuer.refresh_tokens
+
+
+async def test_a_token_that_cannot_be_refreshed_ends_with_its_time(
+    make_signed: Callable[..., Host], issuer: Any
+):
+    issuer.changes, issuer.lifetime = {"refresh_token": None}, 0
+    auth = await sign_in(make_signed("https://wiki.example.org/mcp"))
+    assert auth.status() == "signed in, but expired"
+    with pytest.raises(accounts.NotSignedInError, match="is over: it has expired"):
+        await auth.operator.prepare()
+    assert auth.status() == "not signed in"
+
+
+async def test_a_damaged_sign_in_can_be_deleted(make_signed: Callable[..., Host]):
+    auth = await sign_in(make_signed("https://wiki.example.org/mcp"))
+    auth.store.path("local").write_bytes(b"\xff")
+    await sign_out(auth, "local")
+    assert auth.status() == "not signed in"
+
+
 async def test_an_issuer_without_pkce_is_refused(make_signed: Callable[..., Host], issuer: Any):
     issuer.metadata = {"code_challenge_methods_supported": ["plain"]}
     auth = sign_in_of(make_signed("https://wiki.example.org/mcp"))
@@ -300,6 +350,11 @@ async def test_users_of_the_service_sign_in_on_its_page_each_with_an_own_account
             async with http_client(public, "token of bob") as client:
                 refused = await client.call_tool("wiki_who", {})
                 assert f"open {page} in a browser" in refused.content[0].text
+            issuer.metadata = {"code_challenge_methods_supported": []}
+            sign_in_of(host)._endpoints = None
+            failed = await bob.post(page)
+            assert failed.status_code == 400
+            assert "The sign-in failed: " in failed.text
             out = await ann.post(f"{public}/plugins/wiki/sign-out")
             assert "ann: not signed in." in out.text
             async with http_client(public, "token of ann") as client:
@@ -409,6 +464,7 @@ async def test_a_process_that_is_killed_leaves_a_file_that_can_be_read(
 
 @pytest.mark.processes
 @pytest.mark.slow
+@pytest.mark.measured
 async def test_the_command_signs_in_lists_and_signs_out(issuer: Any, config: Path, upstream: Any):
     async with upstream() as url:
         configure(config, issuer.url, url)
