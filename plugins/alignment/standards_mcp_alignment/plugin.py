@@ -1,9 +1,15 @@
-"""The plugin: its tools."""
+"""The plugin: its tools, prompts and commands."""
 
 from __future__ import annotations
 
-from standards_mcp import Plugin
+from collections.abc import Iterable
+
+import click
+
+from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp_catalog import Catalog
+
+from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
 
 
 class AlignmentPlugin(Plugin):
@@ -16,3 +22,26 @@ class AlignmentPlugin(Plugin):
     def catalog(self) -> Catalog:
         """The standards to check against."""
         return self.context.service(Catalog)
+
+    @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the tools."""
+        return [
+            coverage_tool(lambda: self.catalog),
+        ]
+
+    @hookimpl
+    def register_prompts(self) -> Iterable[Prompt]:
+        """Return a prompt for each tool."""
+        return [
+            coverage_prompt(),
+        ]
+
+    @hookimpl
+    def register_commands(self) -> Iterable[click.Command]:
+        """Return the group ``standards-mcp alignment``."""
+        commands = [
+            coverage_command,
+        ]
+        text = "Check lessons, units and editions against standards."
+        return [click.Group("alignment", commands=commands, help=text)]
