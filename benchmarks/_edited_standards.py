@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from standards_mcp_alignment.comparison.changes import Kind
+from standards_mcp_alignment.comparison.answers import Kind
 from standards_mcp_alignment.comparison.statements import Statement, statement_of
 from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
@@ -111,7 +111,7 @@ class _Editor:
 
     def keep(self, record: StandardRecord) -> None:
         text = record.description
-        if self._rng.random() < 0.2:  # noqa: PLR2004
+        if self._rng.random() < 0.2:
             text = text.rstrip(".") if text.endswith(".") else f"{text}."
         self._change("kept", [record], [(text, record)])
 
@@ -131,9 +131,9 @@ class _Editor:
             return False
         cut = min(cuts, key=lambda each: abs(each.start() - middle))
         first, second = text[: cut.start()], text[cut.end() :].rstrip(".")
-        if self._rng.random() < 0.5:  # noqa: PLR2004
+        if self._rng.random() < 0.5:
             second = f"{first.split()[0]} {second}"
-        if self._rng.random() < 0.3:  # noqa: PLR2004
+        if self._rng.random() < 0.3:
             first = self._reworded(first) or first
         return self._edit("split", pool, [f"{first}.", f"{second[0].upper()}{second[1:]}."])
 
@@ -150,7 +150,7 @@ class _Editor:
         pool.remove(other)
         pool.pop()
         second = other.description
-        if self._rng.random() < 0.3:  # noqa: PLR2004
+        if self._rng.random() < 0.3:
             second = self._reworded(second) or second
         joint = self._rng.choice(("; ", " and ", ". "))
         second = second if joint == ". " else second[0].lower() + second[1:]
@@ -168,10 +168,10 @@ class _Editor:
             for each in (*([max(levels) + 1, min(levels) - 1] if levels else []),)
             if 0 <= each < len(SCHOOL_GRADES)
         ]
-        if not steps or len(levels) > 4:  # noqa: PLR2004
+        if not steps or len(levels) > 4:
             return False
         text = record.description
-        if self._rng.random() < 0.3:  # noqa: PLR2004
+        if self._rng.random() < 0.3:
             text = self._reworded(text) or text
         moved = record.model_copy(
             update={"education_levels": (SCHOOL_GRADES[self._rng.choice(steps)],)}
@@ -210,7 +210,7 @@ class _Editor:
             statement = statement_of(
                 record.model_copy(update={"description": text, "id": f"new-{self._count}"})
             )
-            if kind == "new" or self._rng.random() < 0.5:  # noqa: PLR2004
+            if kind == "new" or self._rng.random() < 0.5:
                 statement = replace(statement, code=f"N.{self._rng.randrange(10_000)}")
             self._result.right.append(statement)
             ids.append(statement.id)
@@ -229,15 +229,15 @@ class _Editor:
             new = words[place].lower().replace(bare, other)
             words[place] = new[0].upper() + new[1:] if words[place][0].isupper() else new
         changed = " ".join(words)
-        if rng.random() < 0.5:  # noqa: PLR2004
+        if rng.random() < 0.5:
             changed = _ASIDE.sub("", changed)
-        if rng.random() < 0.3:  # noqa: PLR2004
+        if rng.random() < 0.3:
             lead = rng.choice(_LEADS)
             changed = lead + changed[0].lower() + changed[1:]
-        if rng.random() < 0.4:  # noqa: PLR2004
+        if rng.random() < 0.4:
             changed = changed.rstrip(".") + rng.choice(_ADDED) + "."
-        if rng.random() < 0.3 and changed.count(", ") == 1:  # noqa: PLR2004
+        if rng.random() < 0.3 and changed.count(", ") == 1:
             first, second = changed.rstrip(".").split(", ")
             changed = f"{second[0].upper()}{second[1:]}, {first[0].lower()}{first[1:]}."
         before, after = set(text.lower().split()), set(changed.lower().split())
-        return changed if len(before ^ after) >= 2 else ""  # noqa: PLR2004
+        return changed if len(before ^ after) >= 2 else ""

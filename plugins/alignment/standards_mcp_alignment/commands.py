@@ -1,4 +1,4 @@
-"""What the commands under ``standards-mcp alignment`` share."""
+"""Reports of the commands under ``standards-mcp alignment``."""
 
 from __future__ import annotations
 

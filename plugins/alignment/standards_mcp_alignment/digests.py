@@ -1,4 +1,4 @@
-"""Digests of what a report is made of, so that two reports can be compared later."""
+"""Digests of the origins of a report, so that two reports can be compared later."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from standards_mcp import FilterExpression, InvalidInputError, NotFoundError
 from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.sets import without_replaced
+from standards_mcp_catalog.vocabulary.families import family_of_place
 from standards_mcp_catalog.vocabulary.grades import (
     UnknownGradeError,
     parse_grades,
@@ -18,13 +19,14 @@ from standards_mcp_catalog.vocabulary.names import (
     folded,
     jurisdictions_meant,
     jurisdictions_named,
+    place_named,
     quoted,
     titles_like,
 )
 from standards_mcp_catalog.vocabulary.notation import canonical_key
 from standards_mcp_catalog.vocabulary.subjects import match_subjects, nearest_subjects
 
-MOST_LISTED: Final = 12
+_MOST_LISTED: Final = 6
 _HIGH_SCHOOL: Final = frozenset(("09", "10", "11", "12"))
 
 
@@ -62,7 +64,7 @@ async def subjects_named(catalog: Catalog, text: str) -> tuple[str, ...]:
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise InvalidInputError(
         f"No standards of the subject {quoted(text)} are loaded.{hint} Subjects here: "
-        f"{_listed(sorted(available))}. The operator can load more with `standards-mcp data import "
+        f"{listed(sorted(available))}. The operator can load more with `standards-mcp data import "
         "--from-api csp --jurisdiction STATE`."
     )
 
@@ -84,7 +86,7 @@ def jurisdiction_titles(text: str, sets: Sequence[StandardSet]) -> list[str]:
 
 
 def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the set with this id, or the sets with this title; case and punctuation are ignored."""
+    """Return the set with this id, or the sets with this title, in any case and punctuation."""
     wanted = folded(text)
     by_id = [each for each in sets if folded(each.id) == wanted]
     return by_id or [each for each in sets if wanted and folded(each.title) == wanted]
@@ -108,7 +110,12 @@ def one_set(text: str, sets: Sequence[StandardSet]) -> StandardSet:
 
 
 def unknown_set(text: str, sets: Sequence[StandardSet]) -> NotFoundError:
-    """Return the error for a set that is not loaded; it names similar ones."""
+    """Return the error for a set or a place that is not loaded, with the next step."""
+    if place := place_named(text):
+        command = family_of_place(place).source
+        return NotFoundError(
+            f"No standards of {place} are loaded. The operator can load them: {command}."
+        )
     titles = titles_like(text, {each.title for each in sets})
     near = [each for each in sets if each.title in titles]
     hint = f" Similar: {set_names(near)}." if near else ""
@@ -120,7 +127,7 @@ def unknown_set(text: str, sets: Sequence[StandardSet]) -> NotFoundError:
 
 def set_names(sets: Iterable[StandardSet]) -> str:
     """Return ids of sets with their titles, for a sentence."""
-    return _listed([f"{each.id} ({each.description})" for each in sets])
+    return listed([f"{each.id} ({each.title})" for each in sets])
 
 
 def in_sets(set_ids: Sequence[str]) -> FilterExpression:
@@ -146,6 +153,15 @@ def without_paraphrases(records: Sequence[StandardRecord]) -> list[StandardRecor
     return [record for record in records if record.id in kept]
 
 
+def paraphrase_notes(records: Iterable[StandardRecord]) -> list[str]:
+    """Return the note that texts are paraphrases, if some are."""
+    if all(record.text_status != "paraphrase" for record in records):
+        return []
+    return [
+        "Texts of standards are paraphrases here, not the official wording; say so if you quote."
+    ]
+
+
 def place_and_rest(text: str, titles: Collection[str]) -> tuple[list[str], str]:
     """Return the jurisdiction at the beginning of a text, and the rest, such as a year.
 
@@ -159,6 +175,7 @@ def place_and_rest(text: str, titles: Collection[str]) -> tuple[list[str], str]:
     return [], text
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

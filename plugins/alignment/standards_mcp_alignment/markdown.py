@@ -9,6 +9,6 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>|~#])")
 
 
 def inline(text: str, width: int = 160) -> str:
-    """Return *text* as one line of at most *width* characters, with the marks of Markdown escaped."""
+    """Return *text* in one line of at most *width* characters, with escaped marks of Markdown."""
     line = textwrap.shorten(text, width, placeholder=" ...") if len(text) > width else text
     return _MARKS.sub(r"\\\1", " ".join(line.split()))

@@ -9,6 +9,7 @@ import click
 from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp_catalog import Catalog
 
+from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
 from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
 
 
@@ -28,6 +29,7 @@ class AlignmentPlugin(Plugin):
         """Return the tools."""
         return [
             coverage_tool(lambda: self.catalog),
+            comparison_tool(lambda: self.catalog),
         ]
 
     @hookimpl
@@ -35,6 +37,7 @@ class AlignmentPlugin(Plugin):
         """Return a prompt for each tool."""
         return [
             coverage_prompt(),
+            comparison_prompt(),
         ]
 
     @hookimpl
@@ -42,6 +45,7 @@ class AlignmentPlugin(Plugin):
         """Return the group ``standards-mcp alignment``."""
         commands = [
             coverage_command,
+            comparison_command,
         ]
         text = "Check lessons, units and editions against standards."
         return [click.Group("alignment", commands=commands, help=text)]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
 
-from .likeness import Pairing
-from .statements import Statement
-
-Kind: TypeAlias = Literal["reworded", "moved", "split", "merged", "new", "gone", "kept"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+from .answers import KINDS, Kind
+from .statements import Pairing, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +40,20 @@ def changes_of(
 
     Within a kind they are in the order of *left*, and new ones in the order of *right*.
     """
-    changes = [Change(_kind(each), each.left, each.right, each.basis, each.score) for each in pairings]
+    places = {each.id: place for place, each in enumerate((*left, *right))}
+
+    def in_order(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        return tuple(sorted(statements, key=lambda each: places[each.id]))
+
+    changes = [
+        Change(_kind(each), in_order(each.left), in_order(each.right), each.basis, each.score)
+        for each in pairings
+    ]
     used = {each.id for pairing in pairings for each in (*pairing.left, *pairing.right)}
     none = "nothing alike on the other side"
     changes += [Change("gone", (each,), (), none) for each in left if each.id not in used]
     changes += [Change("new", (), (each,), none) for each in right if each.id not in used]
-    places = {each.id: place for place, each in enumerate((*left, *right))}
-    changes.sort(key=lambda each: (KINDS.index(each.kind), places[(*each.left, *each.right)[0].id]))
+    changes.sort(key=lambda each: (KINDS.index(each.kind), places[(each.left or each.right)[0].id]))
     return changes
 
 

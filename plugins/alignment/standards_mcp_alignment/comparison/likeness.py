@@ -7,13 +7,12 @@ together have its words: these may be its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .statements import Statement, Weights
+from .statements import Pairing, Statement, Weights
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
@@ -38,21 +37,6 @@ _BLOCK: Final = 512
 _LEAST: Final = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """Statements of both editions that belong together: one on a side at least.
-
-    Attributes:
-        basis: The reason, for people.
-        score: Likeness from 0 to 1; 1 if it was not computed.
-    """
-
-    left: tuple[Statement, ...]
-    right: tuple[Statement, ...]
-    basis: str
-    score: float = 1.0
-
-
 class Likeness:
     """The likeness of statements of two editions, in words and in meaning.
 
@@ -70,7 +54,9 @@ class Likeness:
     ) -> None:
         self._left, self._right, self._weights = left, right, weights
         texts = list(dict.fromkeys(each.text for each in (*left, *right)))
-        self._vectors = dict(zip(texts, encode(texts), strict=True)) if texts else {}
+        self._vectors: dict[str, Vectors] = {}
+        if texts:
+            self._vectors |= zip(texts, encode(texts), strict=True)
 
     def proposals(self) -> list[Pairing]:
         """Return pairings with `MIN_SCORE` or more, the best first. Statements may repeat."""
@@ -101,7 +87,9 @@ class Likeness:
         """Return each statement with its nearest *others* in meaning, the nearest first."""
         if not statements or not others:
             return []
-        rows = (np.stack([self._vectors[each.text] for each in side]) for side in (statements, others))
+        rows = (
+            np.stack([self._vectors[each.text] for each in side]) for side in (statements, others)
+        )
         return [
             (statement, [others[place] for place in places])
             for statement, places in zip(statements, _nearest_rows(*rows), strict=True)
@@ -117,7 +105,7 @@ class Likeness:
         return inside >= _MIN_INSIDE * self._weights.of(part.words)
 
     def gain(self, whole: Statement, parts: Sequence[Statement], part: Statement) -> float:
-        """Return the share of a whole that one more part adds to its parts, 0 if it is too small."""
+        """Return the share of a whole that one more part adds, or 0 if it is too small."""
         added = (part.words & whole.words).difference(*(each.words for each in parts))
         gain = self._weights.of(added) / max(self._weights.of(whole.words), _LEAST)
         return gain if gain >= _MIN_ADDED else 0.0

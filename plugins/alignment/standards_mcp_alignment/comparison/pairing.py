@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from .likeness import Encode, Likeness, Pairing
-from .statements import Statement, Weights
+from .likeness import Encode, Likeness
+from .statements import Pairing, Statement, Weights
 
 
 class Link(NamedTuple):
@@ -35,27 +35,34 @@ def paired(
         encode: The text encoder; only texts that are not paired otherwise are encoded.
     """
     by_id = {each.id: each for each in left}, {each.id: each for each in right}
+    weights = Weights([*left, *right])
     found, used = list[Pairing](), set[str]()
 
     def take(pairings: Iterable[Pairing]) -> None:
-        # Ids of both editions in one set: a record in both is paired with itself first of all.
         for pairing in pairings:
             ids = {each.id for each in (*pairing.left, *pairing.right)}
             if used.isdisjoint(ids):
                 used.update(ids)
                 found.append(pairing)
 
-    take(Pairing((each,), (by_id[1][each.id],), "same record") for each in left if each.id in by_id[1])
+    take(
+        Pairing((each,), (by_id[1][each.id],), "same record")
+        for each in left
+        if each.id in by_id[1]
+    )
     take(_stated(*by_id, links))
     take(_equal_texts(left, right))
-    rest = [[each for each in side if each.id not in used] for side in (left, right)]
-    likeness, first = Likeness(*rest, encode, Weights([*left, *right])), len(found)
+    left, right = _unused(left, used), _unused(right, used)
+    likeness, first = Likeness(left, right, encode, weights), len(found)
     take(likeness.proposals())
-    lone = [[each for each in side if each.id not in used] for side in rest]
-    pairs = _with_parts(found[first:], lone[1], likeness)
+    pairs = _with_parts(found[first:], _unused(right, used), likeness)
     # The same for parts on the left: a merger is a split, seen from the other side.
-    turned = _with_parts(list(map(_turned, pairs)), lone[0], likeness)
+    turned = _with_parts(list(map(_turned, pairs)), _unused(left, used), likeness)
     return [*found[:first], *map(_turned, turned)]
+
+
+def _unused(statements: Sequence[Statement], used: Collection[str]) -> list[Statement]:
+    return [each for each in statements if each.id not in used]
 
 
 def _with_parts(

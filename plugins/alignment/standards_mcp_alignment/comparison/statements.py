@@ -51,6 +51,21 @@ class Statement:
         return not self.levels or not other.levels or not self.levels.isdisjoint(other.levels)
 
 
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Statements of both editions that belong together: one on a side at least.
+
+    Attributes:
+        basis: The reason, for people.
+        score: Likeness from 0 to 1; 1 if it was not computed.
+    """
+
+    left: tuple[Statement, ...]
+    right: tuple[Statement, ...]
+    basis: str
+    score: float = 1.0
+
+
 def statement_of(record: StandardRecord) -> Statement:
     """Return a record as a statement."""
     text = plain(record.description)
@@ -98,3 +113,18 @@ class Weights:
         """Return the share of weight that two sets of words have in common, from 0 to 1."""
         total = self.of(one) + self.of(other)
         return 2 * self.of(one & other) / total if total else 0.0
+
+
+def in_tree_order(records: Sequence[StandardRecord]) -> list[StandardRecord]:
+    """Return records by grade, each heading followed by its children."""
+    by_id = {record.id: record for record in records}
+    roots = [record for record in records if record.parent_id not in by_id]
+    roots.sort(key=lambda record: (record.education_levels, record.statement_notation or ""))
+    ordered = dict[str, StandardRecord]()
+    pending = [*records[::-1], *roots[::-1]]  # all records, in case no parent lists one
+    while pending:
+        record = pending.pop()
+        if record.id not in ordered:
+            ordered[record.id] = record
+            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
+    return list(ordered.values())

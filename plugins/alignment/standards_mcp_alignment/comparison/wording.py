@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
+
+from standards_mcp_alignment.markdown import inline
 
 
 class Piece(NamedTuple):
@@ -32,7 +34,13 @@ def _pieces(left: list[str], right: list[str]) -> Iterator[Piece]:
             yield Piece("added", " ".join(right[other_start:other_end]))
 
 
-def marked(pieces: list[Piece]) -> str:
+def marked(pieces: Iterable[Piece]) -> str:
     """Return a difference in one line: ``Compare [-two-] {+three+} fractions``."""
     forms = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
     return " ".join(forms[each.change].format(each.text) for each in pieces)
+
+
+def marked_up(pieces: Iterable[Piece]) -> str:
+    """Return a difference as Markdown: removed words are crossed out, added ones are bold."""
+    forms = {"same": "{}", "removed": "~~{}~~", "added": "**{}**"}
+    return " ".join(forms[each.change].format(inline(each.text, 400)) for each in pieces)

@@ -96,8 +96,8 @@ async def match_activities(
         for activity, result in zip(chunk, results, strict=True):
             notes |= dict.fromkeys(result.notes)
             is_measured = is_measured and result.weak_below > 0
-            for rank, hit in enumerate(result.hits):
-                met = rank == 0 and hit.score >= MET_SCORE
+            for hit in result.hits:
+                met = not activity.hits and hit.score >= MET_SCORE
                 same_text = [record.id for record in (hit.record, *hit.also_in) if record.id in own]
                 activity.hits += [Hit(id_, hit.score, met, "meaning") for id_ in same_text]
         done += len(chunk)
@@ -113,8 +113,9 @@ async def _match_codes(catalog: Catalog, scope: Scope, activities: Sequence[Acti
     }
     looked_up = list(dict.fromkeys(text for texts in possible.values() for text in texts))
     found = dict(zip(looked_up, await catalog.find_all(looked_up), strict=True))
+    nothing = list[StandardRecord]()
     records = {
-        code: next((found[text] for text in texts if found[text]), [])
+        code: next((found[text] for text in texts if found[text]), nothing)
         for code, texts in possible.items()
     }
     for activity in activities:
@@ -125,7 +126,7 @@ async def _match_codes(catalog: Catalog, scope: Scope, activities: Sequence[Acti
                 activity.hits += [hit for hit in met if hit not in activity.hits]
             elif records[code]:
                 activity.elsewhere.append(code)
-            elif is_code(code):
+            elif is_code(code) or _is_list_of_codes(activity.text):
                 activity.unknown.append(code)
 
 
@@ -135,7 +136,9 @@ def _codes_of(text: str) -> tuple[str, ...]:
 
 def _is_list_of_codes(text: str) -> bool:
     """Return True if *text* has codes and nothing else, such as ``3.NF.A.1, 3.NF.A.2``."""
-    return len(text) <= _LONGEST_CODES and all(map(is_code, requests_in(text).names()))
+    return len(text) <= _LONGEST_CODES and all(
+        is_code(name) or codes_in(name) == (name,) for name in requests_in(text).names()
+    )
 
 
 def _parts_in_scope(scope: Scope, records: Sequence[StandardRecord]) -> list[str]:

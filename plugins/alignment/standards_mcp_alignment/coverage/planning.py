@@ -36,8 +36,6 @@ class Cover:
 def smallest_cover(covered: Sequence[int]) -> Cover:
     """Return the smallest selection of activities that covers all that the activities cover.
 
-    Among selections of equal size, activities at the front of the list are preferred.
-
     Args:
         covered: For each activity the standards that it covers, as bits.
     """

@@ -5,14 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, NotRequired
-
-from typing_extensions import TypedDict
-
-from standards_mcp_catalog import StandardRecord
+from typing import Final
 
 from standards_mcp_alignment.digests import Digests
+from standards_mcp_alignment.loaded import paraphrase_notes
 from standards_mcp_alignment.markdown import inline
+from standards_mcp_catalog import StandardRecord
+
+from .answers import (
+    ActivitySummary,
+    Cluster,
+    CoverageAnswer,
+    Domain,
+    Met,
+    Plan,
+    PlanStep,
+    Standard,
+)
 from .matching import MET_SCORE, Activity, Hit, Matches
 from .planning import MOST_EXACT, smallest_cover
 from .scope import Heading, Scope
@@ -20,99 +29,6 @@ from .scope import Heading, Scope
 _MOST_CHARACTERS: Final = 160
 _MOST_CODES: Final = 30
 _MOST_SHOWN: Final = 5
-
-
-class Standard(TypedDict):
-    """A standard of the grade.
-
-    ``by`` has the numbers of the activities that meet it, best first, and ``maybe_by`` those that
-    only come near. ``score`` is the best score of any activity, from 0 to 1.
-    """
-
-    code: str
-    _id: str
-    text: str
-    domain: str
-    cluster: NotRequired[str]
-    covered: bool
-    by: list[int]
-    score: float
-    basis: NotRequired[Literal["code", "meaning"]]
-    maybe_by: NotRequired[list[int]]
-
-
-class Cluster(TypedDict):
-    """A cluster with its number of standards and how many of them are covered."""
-
-    code: str
-    text: str
-    standards: int
-    covered: int
-
-
-class Domain(Cluster):
-    """A domain with its counts, its clusters and the codes that are missing."""
-
-    clusters: list[Cluster]
-    missing: list[str]
-
-
-class ActivitySummary(TypedDict):
-    """An activity by its number, and the codes of the standards it meets.
-
-    ``elsewhere`` has codes that it states and that belong to another grade, subject or
-    jurisdiction, or are headings. ``unknown`` has codes that are not loaded.
-    """
-
-    number: int
-    text: str
-    meets: list[str]
-    elsewhere: NotRequired[list[str]]
-    unknown: NotRequired[list[str]]
-
-
-class PlanStep(TypedDict):
-    """One activity of a plan, and the codes that it adds to those of the steps before."""
-
-    activity: int
-    adds: list[str]
-
-
-class Plan(TypedDict):
-    """The smallest selection of activities that covers all that can be covered.
-
-    ``exact`` is false if there were too many activities to be certain that none is smaller.
-    """
-
-    steps: list[PlanStep]
-    covers: int
-    not_needed: list[int]
-    exact: bool
-
-
-class Met(TypedDict):
-    """The meaning of ``covered``. ``measured`` is false if scores of the store were not measured."""
-
-    score: float
-    measured: bool
-    meaning: str
-
-
-class CoverageAnswer(TypedDict):
-    """The answer of the tool."""
-
-    success: bool
-    message: str
-    jurisdiction: str
-    subjects: list[str]
-    grades: list[str]
-    met: Met
-    summary: list[Domain]
-    standards: list[Standard]
-    activities: list[ActivitySummary]
-    plan: NotRequired[Plan]
-    notes: list[str]
-    digests: Digests
 
 
 def coverage_answer(
@@ -132,7 +48,7 @@ def coverage_answer(
         "summary": _summary(scope, standards),
         "standards": standards,
         "activities": _activities(scope, matches.activities),
-        "notes": [*notes, *scope.notes, *matches.notes],
+        "notes": [*notes, *scope.notes, *paraphrase_notes(scope.standards), *matches.notes],
         "digests": digests,
     }
     if with_plan:
@@ -147,7 +63,7 @@ def _met(*, is_measured: bool) -> Met:
         "the activity better. "
     )
     meaning += (
-        "In measurements, .65 to .88 of such pairs by meaning were right (docs/benchmarks.md, "
+        "In measurements, .62 to .89 of such pairs by meaning were right (docs/benchmarks.md, "
         "Coverage), so confirm each."
         if is_measured
         else "The scores of this catalog's store or text encoder were never measured: confirm each."

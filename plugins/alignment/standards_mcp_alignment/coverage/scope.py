@@ -9,12 +9,6 @@ from typing import Final
 
 from standards_mcp import FilterExpression, InvalidInputError, NotFoundError
 from standards_mcp.filters import combine
-from standards_mcp_catalog import Catalog, StandardRecord
-from standards_mcp_catalog.relations import retirements
-from standards_mcp_catalog.sets import own_set_title
-from standards_mcp_catalog.vocabulary.grades import spoken_levels
-from standards_mcp_catalog.vocabulary.notation import canonical_key
-
 from standards_mcp_alignment.loaded import (
     in_sets,
     jurisdiction_titles,
@@ -23,6 +17,11 @@ from standards_mcp_alignment.loaded import (
     subjects_named,
     without_paraphrases,
 )
+from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp_catalog.relations import retirements
+from standards_mcp_catalog.sets import own_set_title
+from standards_mcp_catalog.vocabulary.grades import spoken_levels
+from standards_mcp_catalog.vocabulary.notation import canonical_key
 
 _MOST_STANDARDS: Final = 2_000
 _MOST_LEVELS: Final = 7
@@ -178,7 +177,7 @@ def _headings(record: StandardRecord, above: Mapping[str, StandardRecord]) -> li
 
 
 def _is_standard(record: StandardRecord) -> bool:
-    """Return True for a standard with lettered parts, which is no heading."""
+    """Return True for a standard with lettered parts, in contrast to a heading."""
     return (record.statement_label or "").casefold() in ("standard", "expectation", "benchmark")
 
 
