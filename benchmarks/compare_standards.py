@@ -11,6 +11,8 @@ Common Core, it compares both without these statements, with codes and without.
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -27,6 +29,7 @@ from standards_mcp_alignment.comparison.pairing import paired
 from standards_mcp_alignment.comparison.statements import statement_of
 from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.starter import starter_records
+from standards_mcp_catalog.vocabulary.notation import guid_of
 from standards_mcp_encoders import open_encoder
 
 DEV = ("CO-Mathematics", "MD-reading", "AL-ELA-2021", "MD-science", "CO-Social Studies")
@@ -59,7 +62,9 @@ def main() -> None:
         _report(", ".join(names), _rounds([frameworks[name] for name in names], others))
         _paraphrases(frameworks["CCSS-Math"] + frameworks["CCSS-ELA"])
         if arguments.chicago:
-            _exact_matches(frameworks["IL-CPS-ELA"], frameworks["CCSS-ELA"])
+            stating = _stating(arguments.chicago)
+            chicago = [each for each in frameworks["IL-CPS-ELA"] if guid_of(each.id) in stating]
+            _exact_matches(chicago, frameworks["CCSS-ELA"])
 
 
 def _rounds(
@@ -140,6 +145,16 @@ def _paraphrases(official: Sequence[StandardRecord]) -> None:
         f"official texts and paraphrases of {len(both)} standards, no codes: {len(pairs)} pairs, "
         f"{right_ones} right"
     )
+
+
+def _stating(package: Path) -> set[str | None]:
+    """Return the GUIDs of the items of a CASE package that state an exact match."""
+    data = json.loads(gzip.decompress(package.read_bytes()))
+    return {
+        guid_of(each["originNodeURI"]["identifier"])
+        for each in data["CFAssociations"]
+        if each["associationType"] == "exactMatchOf"
+    }
 
 
 def _exact_matches(chicago: Sequence[StandardRecord], core: Sequence[StandardRecord]) -> None:

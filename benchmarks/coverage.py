@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import random
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +23,12 @@ from tempfile import TemporaryDirectory
 from retrieval import lines
 
 from standards_mcp_alignment.coverage.matching import MET_SCORE
+from standards_mcp_alignment.coverage.planning import MOST_EXACT, smallest_cover
 from standards_mcp_catalog import Catalog, FilterExpression, StandardRecord, open_local
 from standards_mcp_catalog.local.catalog import LocalCatalog
 
 QUESTIONS = Path(__file__).parent / "alignment" / "questions.csv"
+_PLANS, _PLANNED = 10, 120
 THRESHOLDS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
 OTHER_SCOPES = (
     ("Mathematics", "03"), ("Mathematics", "07"), ("Mathematics", "10"), ("Science", "05"),
@@ -47,8 +51,27 @@ def main() -> None:
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         asyncio.run(_starter(open_local(Path(folder) / "catalog")))
+    _plans()
     if arguments.queries and arguments.index:
         asyncio.run(_tagged(LocalCatalog(arguments.index), list(lines(arguments.queries))))
+
+
+def _plans() -> None:
+    """Print the longest time of a plan of `MOST_EXACT` activities at random."""
+    for density in (0.03, 0.1, 0.15, 0.2, 0.25, 0.3):
+        seconds, exact = list[float](), 0
+        for seed in range(_PLANS):
+            rng = random.Random(seed)  # noqa: S311
+            covered = [
+                sum(1 << bit for bit in range(_PLANNED) if rng.random() < density)
+                for _ in range(MOST_EXACT)
+            ]
+            began = time.process_time()
+            exact += smallest_cover(covered).exact
+            seconds.append(time.process_time() - began)
+        print(
+            f"plans, density {density:.2f}: {exact} of {_PLANS} exact, {max(seconds):.1f} s at most"
+        )
 
 
 async def _starter(catalog: Catalog) -> None:

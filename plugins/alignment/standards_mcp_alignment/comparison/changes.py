@@ -62,7 +62,7 @@ def _kind(pairing: Pairing) -> Kind:
         return "split"
     if len(pairing.left) > 1:
         return "merged"
-    one, other = pairing.left[0], pairing.right[0]
+    (one,), (other,) = pairing.left, pairing.right
     if not one.is_near(other):
         return "moved"
     # A source that states an exact match knows better than a comparison of words.
