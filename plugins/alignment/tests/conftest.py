@@ -85,6 +85,12 @@ def make_standards() -> Callable[..., list[StandardRecord]]:
     return standards
 
 
+@pytest.fixture
+def editions() -> list[StandardRecord]:
+    """Return the records of the catalog with two editions."""
+    return all_records()
+
+
 @pytest.fixture(scope="session")
 def two_editions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCatalog]:
     catalog = LocalCatalog(tmp_path_factory.mktemp("editions") / "catalog")

@@ -166,6 +166,12 @@ def test_retired_standards_do_not_count(ask: Any, make_standards: Any, tmp_path:
     catalog.store.close()
 
 
+def test_a_number_as_grade_and_a_single_text_are_accepted(ask: Any, starter: LocalCatalog) -> None:
+    arguments = {"activities": "3.MD.D.8", "grade": 3, "subject": "math"}
+    answer = ask(starter, "check_coverage", **arguments).structured
+    assert by_code(answer)["3.MD.D.8"]["covered"]
+
+
 def test_hostile_activities_stay_text(ask: Any, starter: LocalCatalog) -> None:
     hostile = "| <script>alert(1)</script> \ud800 `rm -rf` \u202e [x](http://x) 3.MD.D.8"
     answer = ask(starter, "check_coverage", activities=[hostile, "\x00", "🦆" * 50], **UNIT)

@@ -58,11 +58,9 @@ def changes_of(
 
 
 def _kind(pairing: Pairing) -> Kind:
-    if len(pairing.right) > 1:
-        return "split"
-    if len(pairing.left) > 1:
-        return "merged"
-    (one,), (other,) = pairing.left, pairing.right
+    if len(pairing.left) + len(pairing.right) > 2:  # noqa: PLR2004  - one on each side
+        return "split" if len(pairing.right) > 1 else "merged"
+    one, other = pairing.left[0], pairing.right[0]
     if not one.is_near(other):
         return "moved"
     # A source that states an exact match knows better than a comparison of words.

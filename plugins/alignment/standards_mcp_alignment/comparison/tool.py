@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import click
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from standards_mcp import Prompt, Tool, ToolCaller, ToolResult
 from standards_mcp.commands import Report, examples, reports
+from standards_mcp_alignment.arguments import as_text
 from standards_mcp_alignment.commands import ask_report
 from standards_mcp_catalog import Catalog, StandardRecord
 
@@ -38,7 +39,9 @@ Side = Annotated[
     ),
 ]
 Grade = Annotated[
-    str, Field(description="One grade, such as '3' or '9-12': only what concerns it.")
+    str,
+    BeforeValidator(as_text),
+    Field(description="One grade, such as '3' or '9-12': only what concerns it."),
 ]
 Subject = Annotated[str, Field(description="The subject, if the sides have several: 'math'.")]
 Detail = Annotated[

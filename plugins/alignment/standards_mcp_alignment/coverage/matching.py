@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.records import chunks
@@ -20,9 +20,9 @@ MET_SCORE: Final = 0.4
 _HITS: Final = 10
 _LONGEST_CODES: Final = 512
 _AT_A_TIME: Final = 8  # hides the latency of a remote store
-_Basis = Literal["code", "meaning"]
+Basis: TypeAlias = Literal["code", "meaning"]
 
-ReportProgress = Callable[[int, int], Awaitable[None]]
+ReportProgress: TypeAlias = Callable[[int, int], Awaitable[None]]
 """Called with the finished and the total number of activities."""
 
 
@@ -38,7 +38,7 @@ class Hit:
     id: str
     score: float
     met: bool
-    basis: _Basis
+    basis: Basis
 
 
 @dataclass(slots=True)
@@ -98,8 +98,10 @@ async def match_activities(
             is_measured = is_measured and result.weak_below > 0
             for hit in result.hits:
                 met = not activity.hits and hit.score >= MET_SCORE
+                # The store puts the standard of a code first, with the score 1.
+                basis: Basis = "code" if hit.score == 1 else "meaning"
                 same_text = [record.id for record in (hit.record, *hit.also_in) if record.id in own]
-                activity.hits += [Hit(id_, hit.score, met, "meaning") for id_ in same_text]
+                activity.hits += [Hit(id_, hit.score, met, basis) for id_ in same_text]
         done += len(chunk)
         await report(done, len(activities))
     return Matches(activities, is_measured, tuple(notes))

@@ -203,7 +203,8 @@ def as_markdown(answer: CoverageAnswer) -> str:
     for standard in answer["standards"]:
         if standard["covered"]:
             by = "; ".join(f"{number} {texts[number]}" for number in standard["by"][:_MOST_SHOWN])
-            basis = "stated code" if standard["score"] == 1 else f"{standard['score']:.2f}"
+            is_stated = standard.get("basis") == "code"
+            basis = "stated code" if is_stated else f"{standard['score']:.2f}"
             name = inline(f"{standard['code']} {standard['text']}", 100)
             lines.append(f"| {name} | {by} | {basis} |")
     lines += _exceptions(answer)

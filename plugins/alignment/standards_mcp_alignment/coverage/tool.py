@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import click
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from standards_mcp import CallContext, InvalidInputError, Prompt, Tool, ToolCaller, ToolResult
 from standards_mcp.commands import Report, examples, reports
+from standards_mcp_alignment.arguments import as_list, as_text
 from standards_mcp_alignment.commands import ask_report
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.records import without_surrogates
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_ACTIVITIES: Final = 500
 _LONGEST_ACTIVITY: Final = 8_000
 _TIMEOUT: Final = 120
+_CLOSING_TAG: Final = re.compile(r"<\s*/\s*unit", re.IGNORECASE)
 DESCRIPTION: Final = """\
 Check which standards of one grade a unit covers: for each domain and cluster the standards that \
 are met, by which activity, with a score, and the standards that are missing. Pass a list of \
@@ -34,13 +37,16 @@ find_relevant_standards instead."""
 
 Activities = Annotated[
     list[str],
+    BeforeValidator(as_list),
     Field(
         description="1 to 500 activities, each in plain words (what students do) or as codes: "
         "['fold paper strips into thirds', '3.NF.A.1, 3.NF.A.2']."
     ),
 ]
 Grade = Annotated[
-    str, Field(description="One grade: 'K', '3', '3rd grade'; or '9-12' for high school.")
+    str,
+    BeforeValidator(as_text),
+    Field(description="One grade: 'K', '3', '3rd grade'; or '9-12' for high school."),
 ]
 Subject = Annotated[str, Field(description="The subject: 'math', 'ELA', 'science'.")]
 WithPlan = Annotated[
@@ -180,7 +186,7 @@ activities add nothing, and which missing standards belong in this unit.
 Cite codes from the answer only. If the text of a standard is a paraphrase, say so once.
 
 <unit>
-{unit.replace("</unit", "< /unit")}
+{_CLOSING_TAG.sub("< /unit", unit)}
 </unit>"""
 
 
