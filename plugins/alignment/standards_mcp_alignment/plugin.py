@@ -1,4 +1,4 @@
-"""The plugin: its tools and its command."""
+"""The plugin: its tools, prompts and commands."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 import click
 
-from standards_mcp import Plugin, hookimpl
+from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp_catalog import Catalog
+
+from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
+from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
 
 
 class AlignmentPlugin(Plugin):
@@ -22,8 +25,30 @@ class AlignmentPlugin(Plugin):
         return self.context.service(Catalog)
 
     @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the tools."""
+        return [
+            coverage_tool(lambda: self.catalog),
+            comparison_tool(lambda: self.catalog),
+        ]
+
+    @hookimpl
+    def register_prompts(self) -> Iterable[Prompt]:
+        """Return a prompt for each tool."""
+        return [
+            coverage_prompt(),
+            comparison_prompt(),
+        ]
+
+    @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
-        """Return ``standards-mcp alignment align``."""
+        """Return the group ``standards-mcp alignment``."""
         from .correlation import align_command  # noqa: PLC0415  - costs start-up time
 
-        return [align_command(lambda: self.catalog)]
+        commands = [
+            coverage_command,
+            comparison_command,
+            align_command(lambda: self.catalog),
+        ]
+        text = "Check lessons, units and editions against standards."
+        return [click.Group("alignment", commands=commands, help=text)]
