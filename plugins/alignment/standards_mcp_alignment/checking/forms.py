@@ -1,0 +1,79 @@
+"""Tell by its form alone how likely a text is the code of a standard."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final
+
+from standards_mcp_catalog.vocabulary.families import COMMON_CORE, LABELS, family_of
+from standards_mcp_catalog.vocabulary.notation import asn_id_of, canonical_key, guid_of
+from standards_mcp_catalog.vocabulary.readings import is_code
+
+_LONGEST: Final = 60
+_LEAST_SEPARATORS: Final = 2
+_SEPARATOR: Final = re.compile(r"[.:(-]+")
+# In the spelling of `canonical_key`: 3.NF.A and 3.NF.1, RL.4.1, CCR.R.1, MP.1.
+_NUMBERED: Final = re.compile(
+    r"(?:[K1-8NAFGS]|CCR)\.[A-Z]{1,3}\.[A-Z0-9.]+|[A-Z]{1,4}\.[^.]+\.\d.*|MP\.."
+)
+_DOMAIN: Final = re.compile(r"(?:HS)?[NAFGS][.-][A-Z]{1,3}")
+# The letter of a chess piece or an element: 3.Nf3. No one writes codes so.
+_BROKEN_CASE: Final = re.compile(r"[A-Z][a-z]+\d")
+_LOWER_LETTER: Final = re.compile(r"[lwnafgs][.-]")
+# A component of a core idea of the NGSS, such as PS1.A, is not a standard.
+_CORE_IDEA: Final = re.compile(r"(?:PS|LS|ESS|ETS)[1-4]\.[A-E]", re.IGNORECASE)
+_TEKS: Final = LABELS["TEKS"]
+
+
+class Form(Enum):
+    """The form of a text.
+
+    Attributes:
+        CERTAIN: Nothing but a code looks like this: ``3.NF.A.1``, ``MS-PS1-4``.
+        COMPACT: A code of the Common Core without all of its separators: ``3NF1``, ``MP3``.
+        HEADING: A domain or a strand of the Common Core: ``3.NF``, ``A-REI``, ``RL.4``.
+        IDENTIFIER: A GUID or an ASN id.
+        SHAPED: Letters, digits and two separators, as codes of many states have: ``SS.3.4b``.
+        SHORT: Digits and a separator: ``3.5``, ``4.7A``.
+    """
+
+    CERTAIN = "certain"
+    COMPACT = "compact"
+    HEADING = "heading"
+    IDENTIFIER = "identifier"
+    SHAPED = "shaped"
+    SHORT = "short"
+
+
+def form_of(text: str) -> Form | None:
+    """Return the form of *text*, or None if it cannot be a code."""
+    if len(text) > _LONGEST or _CORE_IDEA.fullmatch(text):
+        return None
+    has_digit, has_letter = any(map(str.isdigit, text)), any(map(str.isalpha, text))
+    if not has_digit:
+        return Form.HEADING if _DOMAIN.fullmatch(text) and family_of(text) else None
+    separators = len(_SEPARATOR.findall(text))
+    if not has_letter:
+        return Form.SHORT if separators else None
+    if guid_of(text) or asn_id_of(text):
+        return Form.IDENTIFIER
+    family = family_of(text)
+    if family is COMMON_CORE:
+        if not _NUMBERED.fullmatch(canonical_key(text)):
+            return Form.HEADING
+        return _certain_or_compact(text, separators)
+    if family is _TEKS:
+        return Form.CERTAIN if "(" in text or "§" in text else Form.SHORT
+    if family:
+        return Form.CERTAIN
+    if is_code(text):
+        return _certain_or_compact(text, separators)
+    if separators >= _LEAST_SEPARATORS:
+        return Form.SHAPED
+    return Form.SHORT if separators else None
+
+
+def _certain_or_compact(text: str, separators: int) -> Form:
+    is_plain = not _BROKEN_CASE.search(text) and not _LOWER_LETTER.match(text)
+    return Form.CERTAIN if separators >= _LEAST_SEPARATORS and is_plain else Form.COMPACT

@@ -1,0 +1,142 @@
+"""Look up the candidates of a lesson, and find the nearest standards for unknown codes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp_catalog.matching import Match, match
+from standards_mcp_catalog.vocabulary.families import Family, family_of_place
+from standards_mcp_catalog.vocabulary.notation import canonical_key
+from standards_mcp_catalog.vocabulary.readings import (
+    Request,
+    codes_of_places,
+    family_meant,
+    readings,
+    requests_in,
+)
+
+from .finding import Candidate, Evidence
+from .scope import Scope
+
+_MOST_DOUBTFUL: Final = 10
+"""So many texts that may be unknown codes are compared with the neighbours of their heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A code of the lesson, looked up.
+
+    Attributes:
+        candidate: The code in the lesson.
+        records: The standards with this code, best first; empty if it is unknown.
+        place: The state before the code, if it is none of the records' jurisdictions.
+        missing_family: The family of the code, if it is not loaded.
+    """
+
+    candidate: Candidate
+    records: tuple[StandardRecord, ...] = ()
+    place: str = ""
+    missing_family: Family | None = None
+
+
+async def resolve(
+    catalog: Catalog, candidates: Sequence[Candidate], scope: Scope
+) -> list[Resolved]:
+    """Return the candidates that are codes, in their order.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    if not candidates:
+        return []
+    requests = {each.asked: _request(each) for each in candidates}
+    found = await match(catalog, Request("", (), tuple(requests.values())))
+    matches = {each.text: each for each in found}
+    resolved = [_resolved(each, matches, scope) for each in candidates]
+    doubtful = {
+        each.candidate.asked
+        for each in resolved
+        if not each.records and each.candidate.evidence is Evidence.FAMILIAR
+    }
+    familiar = await _with_neighbours(catalog, sorted(doubtful)[:_MOST_DOUBTFUL])
+    return [
+        each
+        for each in resolved
+        if each.records
+        or each.candidate.evidence is Evidence.CERTAIN
+        or each.candidate.asked in familiar
+    ]
+
+
+async def resolve_codes(catalog: Catalog, codes: str, scope: Scope) -> list[Resolved]:
+    """Return the codes of a list, each as `get_standard_details` understands it.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    return [
+        _resolved(Candidate(each.text, 0, 0, each.text, Evidence.CERTAIN), {each.text: each}, scope)
+        for each in await match(catalog, requests_in(codes))
+    ]
+
+
+async def nearest_by_spelling(catalog: Catalog, asked: str) -> list[StandardRecord]:
+    """Return the standards whose codes are nearest to an unknown one.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    return await catalog.suggest(readings(asked)[-1].code)
+
+
+def _request(candidate: Candidate) -> Request:
+    text, asked = candidate.text, candidate.asked
+    if text == asked:
+        return Request(asked, readings(asked))
+    of_place = tuple(dict.fromkeys((*readings(asked), *codes_of_places(asked))))
+    return Request(asked, of_place, (Request(text, readings(text)),))
+
+
+def _resolved(candidate: Candidate, matches: Mapping[str, Match], scope: Scope) -> Resolved:
+    hit = matches.get(candidate.asked)
+    place = ""
+    if hit is None:  # only the code without its label matches
+        hit = matches.get(candidate.text, Match(candidate.text))
+        place = next(
+            (each.places[0] for each in codes_of_places(candidate.asked) if each.places), ""
+        )
+    elif hit.reading and hit.reading.in_place_of:
+        place = hit.reading.in_place_of
+    family = family_of_place(place) if place else None
+    if family is None and not hit.records:
+        family = (
+            family_meant(candidate.asked)
+            or _family_of_label(candidate.asked)
+            or scope.missing_family
+        )
+    missing = family if family and not scope.is_loaded(family) else None
+    return Resolved(candidate, tuple(hit.records), place, missing)
+
+
+def _family_of_label(asked: str) -> Family | None:
+    places = (reading.places[0] for reading in codes_of_places(asked) if reading.places)
+    return next(map(family_of_place, places), None)
+
+
+async def _with_neighbours(catalog: Catalog, codes: Iterable[str]) -> set[str]:
+    """Return the codes with the same heading as a standard of the catalog."""
+    codes = list(codes)
+    suggested = await asyncio.gather(*(catalog.suggest(code) for code in codes))
+    return {
+        code
+        for code, records in zip(codes, suggested, strict=True)
+        if any(_heading(code) == _heading(each.statement_notation or "") for each in records)
+    }
+
+
+def _heading(code: str) -> str:
+    return canonical_key(code).rpartition(".")[0]
