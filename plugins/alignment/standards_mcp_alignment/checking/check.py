@@ -75,8 +75,9 @@ async def check(
         CatalogError: The catalog cannot be read.
     """
     transcript = transcribe(text)
-    scope = await read_scope(catalog, transcript.text, grade, subject, jurisdiction)
     every = candidates(transcript.text)
+    words = passages.without(transcript.text, every)
+    scope = await read_scope(catalog, words, grade, subject, jurisdiction)
     in_text = await resolve(catalog, every[:MOST_CODES], scope)
     listed = await resolve_codes(catalog, codes, scope) if codes else []
     records = [record for each in (*in_text, *listed) for record in each.records]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
-from standards_mcp_catalog.vocabulary.families import LABELS
+from standards_mcp_catalog.vocabulary.families import LABELS, family_of
 from standards_mcp_catalog.vocabulary.names import POSTAL_CODES, STATES
 
 from .forms import Form, form_of
@@ -66,6 +66,14 @@ _RANGE_OF_PARTS: Final = re.compile(r"(?P<head>.*\d)\.?(?P<first>[a-hA-H])-(?P<l
 _RECORDING: Final = re.compile(
     r" (?:players?|files?|formats?|audio|videos?|recordings?|downloads?)\b", re.IGNORECASE
 )
+_NAMED: Final = re.compile(
+    r"\b(?:standards?|benchmarks?|objectives?|expectations?|teks|sols?|codes?)"
+    r"(?:\s+(?:no\.?|nr\.?|number))?[\s:#*_`(]{1,4}$",
+    re.IGNORECASE,
+)
+_HYPHENATED: Final = re.compile(r"\d+-\d+")
+_ITEM_END: Final = re.compile(r"[\s*_`]*(?:[,;:|)\]]|[.]?$|-\s)")
+_WORD_IN_CODE: Final = re.compile(r"[a-z]{4}")
 # Words directly before a text that is not a code.
 _VETO: Final = re.compile(
     r"""
@@ -123,12 +131,16 @@ class _Context:
     Attributes:
         label: The label that is valid for the token.
         is_list: True below or after a heading such as "Standards:".
+        is_item: True if the token also is an item of such a list, and not a number in its words.
+        is_named: True directly after a word such as "standard".
         has_code: True if the line has a certain code.
         is_mention: True if the line has a word such as "standards".
     """
 
     label: _Label | None
     is_list: bool
+    is_item: bool
+    is_named: bool
     has_code: bool
     is_mention: bool
 
@@ -145,7 +157,7 @@ def candidates(text: str) -> list[Candidate]:
             is_list = is_list and was_header  # a list may follow its heading after a blank line
         elif header:
             is_list, header_label = True, None
-            header_label = _label_before(line, header.end(), None)
+            header_label = _label_before(line, header.end())[0]
         elif _OTHER_HEADER.match(line):
             is_list, header_label = False, None
         if line.strip():
@@ -154,8 +166,15 @@ def candidates(text: str) -> list[Candidate]:
         is_mention = bool(tokens) and bool(_MENTION.search(line))
         for match, form in tokens:
             listed = is_list and (not header or match.start() >= header.end())
-            label = _label_before(line, match.start(), header_label if listed else None)
-            context = _Context(label, listed, has_code, is_mention)
+            label = _label_of(line, match.start(), form, header_label if listed else None)
+            is_item = (
+                listed
+                and _HYPHENATED.fullmatch(match[0]) is None
+                and _ITEM_END.match(line, match.end()) is not None
+            )
+            before = line[max(0, match.start() - _LONGEST_VETO) : match.start()]
+            is_named = bool(_NAMED.search(before))
+            context = _Context(label, listed, is_item, is_named, has_code, is_mention)
             for each in _candidates_of(match[0], form, context):
                 yield_start = position + match.start()
                 found.append(
@@ -174,30 +193,38 @@ def _tokens(line: str) -> Iterator[tuple[re.Match[str], Form]]:
 
 def _is_part_of_name(line: str, match: re.Match[str]) -> bool:
     """Return True if a token is in a web address, a file name or after a word such as "room"."""
-    if _FILE.search(match[0]) or re.match(r"_+[^\W_]|@", line[match.end() : match.end() + 3]):
+    start, end = match.span()
+    if _FILE.search(match[0]) or re.match(r"_+[^\W_]|@", line[end : end + 3]):
         return True
-    if match[0].upper() in ("MP3", "MP4") and _RECORDING.match(line, match.end()):
+    if match[0].upper() in ("MP3", "MP4") and _RECORDING.match(line, end):
         return True
-    start, word = match.start(), line[max(0, match.start() - _LONGEST_WORD) : match.start()]
-    prefix = _WORD_START.split(word)[-1]
+    prefix = _WORD_START.split(line[max(0, start - _LONGEST_WORD) : start])[-1]
+    before = line[max(0, start - _LONGEST_VETO) : start]
+    # "Standard number 3.NF.1" is a code, in spite of "number".
     return bool(
-        _ADDRESS.search(prefix) or _VETO.search(line[max(0, start - _LONGEST_VETO) : start])
+        _ADDRESS.search(prefix) or (_VETO.search(before) and not _MENTION.search(before))
     )
 
 
-def _label_before(line: str, position: int, default: _Label | None) -> _Label | None:
-    """Return the last label before a position, if only codes are between, or *default*."""
-    for match in reversed(
-        list(_LABEL.finditer(line, max(0, position - _LONGEST_LABEL_DISTANCE), position))
-    ):
+def _label_before(line: str, position: int) -> tuple[_Label | None, bool]:
+    """Return the last label before a position with only codes between, and if it is adjacent."""
+    begin = max(0, position - _LONGEST_LABEL_DISTANCE)
+    for match in reversed(list(_LABEL.finditer(line, begin, position))):
         between = line[match.end() : position]
-        if match["family"] and _BETWEEN_CODES.fullmatch(between):
-            return _Label(
-                match[0].rstrip("sS") if match[0].casefold() == "sols" else match[0], is_family=True
-            )
-        if not match["family"] and _BESIDE.fullmatch(between):
-            return _Label(match[0], is_family=False)
-    return default
+        is_adjacent = _BESIDE.fullmatch(between) is not None
+        if is_adjacent or (match["family"] and _BETWEEN_CODES.fullmatch(between)):
+            name = match[0][:-1] if match[0].casefold() == "sols" else match[0]
+            return _Label(name, is_family=bool(match["family"])), is_adjacent
+    return None, False
+
+
+def _label_of(line: str, position: int, form: Form, default: _Label | None) -> _Label | None:
+    """Return the label that is valid for a token; *default* is the label of the heading."""
+    label, is_adjacent = _label_before(line, position)
+    # "TEKS 3.4A, 3.5B" has two codes of Texas, but 3.NF.A.1 after them is not one.
+    if label and (is_adjacent or form is Form.SHORT):
+        return label
+    return default if form in (Form.SHORT, Form.SHAPED) else None
 
 
 def _candidates_of(text: str, form: Form, context: _Context) -> Iterator[Candidate]:
@@ -217,33 +244,33 @@ def _candidates_of(text: str, form: Form, context: _Context) -> Iterator[Candida
 def _candidates_of_code(
     code: str, form: Form, context: _Context, start: int, end: int
 ) -> Iterator[Candidate]:
-    evidence = _evidence(code, form, context)
-    if evidence:
-        asked = f"{context.label.name} {code}" if context.label else code
+    label = context.label
+    if label and label.is_family and family_of(code) not in {None, LABELS[label.name.upper()]}:
+        label = None
+    if evidence := _evidence(code, form, replace(context, label=label)):
+        asked = f"{label.name} {code}" if label else code
         yield Candidate(code, start, end, asked, evidence)
 
 
 def _evidence(code: str, form: Form, context: _Context) -> Evidence | None:
     is_labelled = context.label is not None and context.label.is_family
-    is_near = context.is_list or context.has_code or is_labelled
-    has_letter = any(map(str.isalpha, code))
-    match form:
-        case Form.CERTAIN:
-            return Evidence.CERTAIN
-        case Form.IDENTIFIER:
-            return Evidence.EXACT
-        case Form.COMPACT if context.is_list or is_labelled:
-            return Evidence.CERTAIN
-        case Form.COMPACT | Form.HEADING if is_near or (context.is_mention and "." in code):
-            return Evidence.EXACT
-        case Form.SHAPED:
-            return Evidence.CERTAIN if context.is_list or is_labelled else Evidence.FAMILIAR
-        case Form.SHORT if is_labelled:
-            return Evidence.CERTAIN
-        case Form.SHORT if context.is_list and (has_letter or context.label):
-            return Evidence.EXACT
-        case _:
-            return None
+    is_announced = context.is_list or context.is_named or is_labelled
+    is_near = is_announced or context.has_code or (context.is_mention and "." in code)
+    evidence: Evidence | None = None
+    if form is Form.CERTAIN or (is_announced and form in (Form.COMPACT, Form.SHAPED)):
+        evidence = Evidence.CERTAIN
+    elif form is Form.SHORT and is_labelled:
+        evidence = Evidence.CERTAIN
+    elif form is Form.SHAPED:
+        evidence = Evidence.FAMILIAR
+    elif form is Form.NAMED or (form in (Form.COMPACT, Form.HEADING) and is_near):
+        evidence = Evidence.EXACT
+    elif form is Form.SHORT and (context.is_item or context.is_named):
+        evidence = Evidence.EXACT
+    # Words in a code are a name, which only the catalog knows: "6-8.Algorithms and Programming".
+    if evidence is Evidence.CERTAIN and form is Form.SHAPED and _WORD_IN_CODE.search(code):
+        return Evidence.FAMILIAR
+    return evidence
 
 
 def _ends_of_range(text: str) -> list[tuple[int, int]]:

@@ -46,7 +46,11 @@ def judge(
         quotations: Quotations of the official texts beside the code, by the ids of the records.
         place: The state that is written before the code, if none of *records* is of it.
     """
-    verdicts = [_judge(each, scope, retired, quotations.get(each.id), place) for each in records]
+    inside = [each for each in records if each.jurisdiction_title in scope.jurisdictions]
+    # The words beside a code show which of several standards is meant.
+    quoted = [each for each in inside or records if each.id in quotations]
+    meant = quoted or inside or records
+    verdicts = [_judge(each, scope, retired, quotations.get(each.id), place) for each in meant]
     best = min(verdicts, key=lambda verdict: STATUSES.index(verdict.status))
     titles = list(dict.fromkeys(record.jurisdiction_title for record in records))
     if len(titles) > 1 and not scope.jurisdictions:

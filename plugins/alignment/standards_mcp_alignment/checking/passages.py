@@ -11,7 +11,10 @@ from standards_mcp_catalog import StandardRecord
 from .finding import Candidate
 from .quotations import Quotation, find_quotation
 
-_BLANK: Final = re.compile(r"\n[^\S\n]*\n")
+_ITEM: Final = r"(?:[-*\u2022#|]|\d{1,2}[.)](?=\s))"
+_LIMIT: Final = re.compile(rf"\n[^\S\n]*\n|\n[^\S\n]*{_ITEM}")
+"""A blank line, or the beginning of a list item, a heading or a row."""
+_LINE_START: Final = re.compile(rf"\s*{_ITEM}?[\s*_`\[]*")
 _LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
 _LONGEST_BESIDE: Final = 1_500
 """Characters on either side of a code that may quote its standard."""
@@ -38,11 +41,13 @@ def beside(text: str, candidate: Candidate, codes: Sequence[Candidate]) -> tuple
     high = min((each.start for each in codes if each.start >= candidate.end), default=len(text))
     low = max(low, candidate.start - _LONGEST_BESIDE)
     high = min(high, candidate.end + _LONGEST_BESIDE)
-    before, after = text[low : candidate.start], text[candidate.end : high]
-    if blanks := list(_BLANK.finditer(before)):
-        low += blanks[-1].end()
-    if blank := _BLANK.search(after, _ink(after)):
-        high = candidate.end + blank.start()
+    line_start = text.rfind("\n", 0, candidate.start) + 1
+    if _LINE_START.fullmatch(text, max(line_start, low), candidate.start) and line_start >= low:
+        low = candidate.start  # a quotation follows its code if the code begins the line
+    for limit in _LIMIT.finditer(text, low, candidate.start):
+        low = limit.end()
+    limits = _LIMIT.finditer(text, candidate.end + _ink(text[candidate.end : high]), high)
+    high = next((limit.start() for limit in limits), high)
     return (
         Passage(text[low : candidate.start], low, candidate.start),
         Passage(text[candidate.end : high], candidate.end, high),
@@ -55,6 +60,15 @@ def words_beside(text: str, candidate: Candidate, codes: Sequence[Candidate]) ->
     line_before = before.text.rpartition("\n")[2][-_LONGEST_WORDS:]
     words = f"{line_before} {after.text.strip()[:_LONGEST_WORDS]}"
     return " ".join(words.split()) if len(_LETTERS.findall(words)) >= 4 else ""  # noqa: PLR2004
+
+
+def without(text: str, codes: Iterable[Candidate]) -> str:
+    """Return *text* without its codes: ``D2.Geo.4.K-2`` names no grade."""
+    kept, position = list[str](), 0
+    for each in codes:
+        kept.append(text[position : each.start])
+        position = each.end
+    return " ".join((*kept, text[position:]))
 
 
 def quotations(
@@ -124,7 +138,7 @@ def _blocks(text: str) -> Iterator[Passage]:
     """Yield the paragraphs of a text: a list item, a row or a paragraph of several lines."""
     start = position = 0
     for line in (*text.split("\n"), ""):
-        is_new = not line.strip() or re.match(r"\s*(?:[-*\u2022#|]|\d+[.)])", line) is not None
+        is_new = not line.strip() or re.match(rf"\s*{_ITEM}", line) is not None
         if (is_new or position - start > _LONGEST_PASSAGE) and position > start:
             yield Passage(text[start : position - 1], start, position - 1)
             start = position

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
+from standards_mcp_catalog.vocabulary.notation import plain_text
+
 _WORD: Final = re.compile(r"[^\W_]+")
 _SENTENCE_END: Final = re.compile(r"[.;!?\n|\"\u201c\u201d)(\]]")
 _STEM: Final = re.compile(
@@ -19,6 +21,12 @@ _STEM: Final = re.compile(
 _LEAST_WORDS: Final = 5
 """A shorter run of equal words is no quotation, unless it is the whole official text."""
 _LEAST_SHARE: Final = 0.6
+_SHORT: Final = 12
+_LEAST_SHARE_OF_SHORT: Final = 0.7
+"""Share of equal words in an official text with fewer than twelve words."""
+_LEAST_RUN: Final = 6
+_LEAST_SHARE_OF_RUN: Final = 0.4
+"""An unbroken run of so many words, and of this share of the text, is a quotation of a part."""
 _MOST_ADDED: Final = 4
 """So many words after a whole quotation are a change of it; more are a sentence that goes on."""
 _MOST_COMPARED: Final = 120
@@ -76,7 +84,7 @@ def find_quotation(official: str, passage: str, *, is_after_code: bool) -> Quota
     Args:
         is_after_code: True if the passage begins after the code, False if it ends before it.
     """
-    left, right = _Words.of(official), _Words.of(passage)
+    left, right = _Words.of(plain_text(official)), _Words.of(passage)
     blocks = _blocks(left.words, right.words)
     if not blocks:
         return None
@@ -85,8 +93,9 @@ def find_quotation(official: str, passage: str, *, is_after_code: bool) -> Quota
     end_left, end_right = last_left + last_size, last_right + last_size
     longest = max(size for _, _, size in blocks)
     is_whole = equal == len(left.words) and len(blocks) == 1
-    is_enough = equal >= max(_LEAST_WORDS, _LEAST_SHARE * len(left.words)) or longest >= max(
-        _LEAST_WORDS + 1, 0.4 * len(left.words)
+    share = _LEAST_SHARE_OF_SHORT if len(left.words) < _SHORT else _LEAST_SHARE
+    is_enough = equal >= max(_LEAST_WORDS, share * len(left.words)) or longest >= max(
+        _LEAST_RUN, _LEAST_SHARE_OF_RUN * len(left.words)
     )
     if not is_whole and (not is_enough or equal < _LEAST_SHARE * (end_right - first_right)):
         return None

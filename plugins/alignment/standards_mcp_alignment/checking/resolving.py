@@ -10,7 +10,7 @@ from typing import Final
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.matching import Match, match
 from standards_mcp_catalog.vocabulary.families import Family, family_of_place
-from standards_mcp_catalog.vocabulary.notation import canonical_key
+from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp_catalog.vocabulary.readings import (
     Request,
     codes_of_places,
@@ -128,15 +128,21 @@ def _family_of_label(asked: str) -> Family | None:
 
 
 async def _with_neighbours(catalog: Catalog, codes: Iterable[str]) -> set[str]:
-    """Return the codes with the same heading as a standard of the catalog."""
-    codes = list(codes)
-    suggested = await asyncio.gather(*(catalog.suggest(code) for code in codes))
-    return {
-        code
-        for code, records in zip(codes, suggested, strict=True)
-        if any(_heading(code) == _heading(each.statement_notation or "") for each in records)
-    }
+    """Return the codes that begin as a standard of the catalog does."""
+    wanted = {code: _beginnings(code) for code in codes}
+    found = await asyncio.gather(
+        *(
+            catalog.select({PREFIXES_FIELD: {"$in": beginnings}}, 1)
+            for beginnings in wanted.values()
+            if beginnings
+        )
+    )
+    compared = (code for code, beginnings in wanted.items() if beginnings)
+    return {code for code, records in zip(compared, found, strict=True) if records}
 
 
-def _heading(code: str) -> str:
-    return canonical_key(code).rpartition(".")[0]
+def _beginnings(code: str) -> list[str]:
+    """Return the heading of a code, and its first two segments if they have two letters."""
+    key = canonical_key(code)
+    beginnings = {key.rpartition(".")[0]: 1, ".".join(key.split(".")[:2]): 2}
+    return [each for each, letters in beginnings.items() if sum(map(str.isalpha, each)) >= letters]
