@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from _check_lookalikes import lookalikes
+
 from standards_mcp_catalog import StandardRecord
 
 FAULTS = (
@@ -82,8 +84,10 @@ class Composer:
         pick.shuffle(kinds)
         codes, taken = list[Written](), set[str]()
         for kind in kinds:
-            if written := self._written(kind, scope, subject, taken, form):
-                codes.append(written)
+            written = self._written(kind, scope, subject, taken, form)
+            while written is None and kind != "ok":  # no code is left for this fault
+                written = self._written(pick.choice(weights), scope, subject, taken, form)
+            codes += [written] if written else []
         arguments = {"jurisdiction": place} if place else {}
         arguments |= {"subject": subject} if has_subject else {}
         arguments |= {"grade": grade.removeprefix("0")} if in_argument else {}
@@ -255,6 +259,10 @@ _ACTIVITIES = (
     "We count how many cars pass the gate in 5 minutes and draw a bar graph.",
     "Each child explains one choice to the group, and the others ask two questions.",
 )
+_QUESTIONS = (
+    "What did you notice in the 2nd round, and why?", "Which of the 3 answers is the best one?",
+    "How would you explain this to a friend in 1 or 2 sentences?", "What changes if we use 12 instead of 10?",
+)  # fmt: skip
 _MATERIALS = (
     "Materials: 24 cups, 3.5-oz bags, markers", "Time: 45 minutes, 8:15-9:00", "Room 12, bring the MP3 player",
     "Supplies from kit A-12-B3, version 2.1", "Homework: pages 34-36, due 4/12/2024",
@@ -265,7 +273,7 @@ def _assembled(
     form: str, head: str, codes: Sequence[Written], arguments: dict[str, str], pick: random.Random
 ) -> Lesson:
     """Return the lesson; each code is written between marks, which are then cut out."""
-    parts = [head, pick.choice(_ACTIVITIES)]
+    parts = [head, *(_paragraph(pick) for _ in range(4))]
     marked = [f"{_MARK}{each.text}{_MARK}" for each in codes]
     if form == "line":
         label = pick.choice(("Standards:", "Standards Addressed:", "Standard(s):", "CCSS and state standards:", "**Standards:**"))
@@ -284,7 +292,8 @@ def _assembled(
             if each.words:
                 parts.append(f"{_ended(each.words)} This is standard {mark}.")
             else:
-                parts.append(f"{pick.choice(_ACTIVITIES).rstrip('.')} ({mark}).")
+                other = pick.choice(lookalikes()) if pick.random() < 0.3 else pick.choice(_QUESTIONS)
+                parts.append(f"{pick.choice(_ACTIVITIES).rstrip('.')} ({mark}). {other}")
     elif form == "html list":
         lines = [f"<li><strong>{_split(mark, pick)}</strong>{'&nbsp;&ndash; ' if each.words else ''}{each.words}</li>" for each, mark in zip(codes, marked, strict=True)]
         parts = [f"<p>{each}</p>" for each in parts if each]
@@ -306,6 +315,12 @@ def _assembled(
     for each, start in zip(codes, places, strict=True):
         each.start = start
     return Lesson(text, arguments, list(codes))
+
+
+def _paragraph(pick: random.Random) -> str:
+    """Return a paragraph of a lesson without a code."""
+    parts = (*pick.sample(_ACTIVITIES, 3), pick.choice(_QUESTIONS), pick.choice(lookalikes()))
+    return " ".join(parts)
 
 
 def _split(mark: str, pick: random.Random) -> str:

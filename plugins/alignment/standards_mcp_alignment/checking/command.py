@@ -37,11 +37,12 @@ def check_command(
     Markdown, HTML, text, PDF and Word files are read. Exit code 1 when a code has a problem, 2
     when the file or an option is wrong.
     """
-    try:
-        text = _read(file)
-    except click.UsageError:
-        raise
-    options = {"text": text, "grade": grade, "subject": subject, "jurisdiction": jurisdiction}
+    options = {
+        "text": _read(file),
+        "grade": grade,
+        "subject": subject,
+        "jurisdiction": jurisdiction,
+    }
     answer = call(NAME, {name: value for name, value in options.items() if value is not None})
     data = answer.structured or {}
     if answer.is_error:

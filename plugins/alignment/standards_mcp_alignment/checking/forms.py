@@ -7,7 +7,12 @@ from enum import Enum
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.families import COMMON_CORE, LABELS, family_of
-from standards_mcp_catalog.vocabulary.notation import asn_id_of, canonical_key, guid_of, is_common_core
+from standards_mcp_catalog.vocabulary.notation import (
+    asn_id_of,
+    canonical_key,
+    guid_of,
+    is_common_core,
+)
 from standards_mcp_catalog.vocabulary.readings import is_code
 
 _LONGEST: Final = 60
@@ -76,7 +81,7 @@ def _form_of_code(text: str, separators: int) -> Form | None:
     # Any number in the hundreds looks like a section of the TEKS: 110.5-mile.
     if family and (family is not LABELS["TEKS"] or "(" in text or "\u00a7" in text):
         return Form.CERTAIN
-    if is_code(text) and not family or _INVENTED.fullmatch(text):
+    if (is_code(text) and not family) or _INVENTED.fullmatch(text):
         return _certain_or_compact(text, separators)
     if separators >= _LEAST_SEPARATORS:
         return Form.SHAPED

@@ -101,8 +101,8 @@ def _judge(
             if quotation.is_whole
             else "quotes a part of the official text"
         )
-    status: Status = next(iter(reasons), "ok")
-    return Verdict(record, status, "; ".join(reasons.values()), quotation)
+    statuses: list[Status] = [*reasons, "ok"]
+    return Verdict(record, statuses[0], "; ".join(reasons.values()), quotation)
 
 
 def _named(titles: Sequence[str]) -> str:

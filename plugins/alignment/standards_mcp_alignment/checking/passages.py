@@ -22,7 +22,8 @@ _LONGEST_WORDS: Final = 300
 _LONGEST_PASSAGE: Final = 400
 _LEAST_WORDS: Final = 7
 _LOGISTICS: Final = re.compile(
-    r"^[\W_]*(?:materials?|supplies|resources?|time|duration|date|teacher|name|class|period|room|homework due|vocabulary)\b[^:\n]{0,30}:",
+    r"^[\W_]{0,20}(?:materials?|supplies|resources?|time|duration|date|teacher|name|class|period|room"
+    r"|homework|vocabulary)\b[^:\n]{0,30}:",
     re.IGNORECASE,
 )
 

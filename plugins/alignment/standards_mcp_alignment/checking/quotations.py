@@ -139,7 +139,7 @@ def _gap(block: tuple[int, int, int], following: tuple[int, int, int]) -> int:
 
 
 def _start(right: _Words, missing: int, first: int, *, is_after_code: bool) -> int:
-    """Return the first word of the quotation, before *first* if the official beginning is changed."""
+    """Return the first word of the quotation: before *first* if the beginning is changed."""
     if not first:
         return first
     begin = 0

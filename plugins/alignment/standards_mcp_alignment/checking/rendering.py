@@ -42,7 +42,8 @@ def _row(entry: CheckedCode) -> tuple[str, ...]:
     nearest = ", ".join(_plain(each["code"]) for each in entry["nearest"])
     times = f" ({len(entry['repeated']) + 1} times)" if "repeated" in entry else ""
     name = " = ".join(map(_plain, names))
-    return f"{name}{times}", _NAMES[entry["status"]], _plain(entry["note"]), nearest
+    note = _plain(entry["note"]).replace("\\`", "`")  # the command that loads a family is code
+    return f"{name}{times}", _NAMES[entry["status"]], note, nearest
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

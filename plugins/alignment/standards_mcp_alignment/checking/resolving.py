@@ -102,29 +102,22 @@ def _request(candidate: Candidate) -> Request:
 
 
 def _resolved(candidate: Candidate, matches: Mapping[str, Match], scope: Scope) -> Resolved:
-    hit = matches.get(candidate.asked)
-    place = ""
-    if hit is None:  # only the code without its label matches
-        hit = matches.get(candidate.text, Match(candidate.text))
-        place = next(
-            (each.places[0] for each in codes_of_places(candidate.asked) if each.places), ""
-        )
-    elif hit.reading and hit.reading.in_place_of:
+    asked, place = candidate.asked, ""
+    hit = matches.get(asked)
+    if hit is None:  # nothing has the code with its label
+        hit, place = matches.get(candidate.text, Match(candidate.text)), _place_before(asked)
+    elif hit.reading:
         place = hit.reading.in_place_of
     family = family_of_place(place) if place else None
     if family is None and not hit.records:
-        family = (
-            family_meant(candidate.asked)
-            or _family_of_label(candidate.asked)
-            or scope.missing_family
-        )
+        family = family_meant(asked) or scope.missing_family
     missing = family if family and not scope.is_loaded(family) else None
     return Resolved(candidate, tuple(hit.records), place, missing)
 
 
-def _family_of_label(asked: str) -> Family | None:
-    places = (reading.places[0] for reading in codes_of_places(asked) if reading.places)
-    return next(map(family_of_place, places), None)
+def _place_before(asked: str) -> str:
+    """Return the state or the body that a text names before a code, or ""."""
+    return next((each.places[0] for each in codes_of_places(asked) if each.places), "")
 
 
 async def _with_neighbours(catalog: Catalog, codes: Iterable[str]) -> set[str]:

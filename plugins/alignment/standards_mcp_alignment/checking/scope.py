@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,6 +22,7 @@ from standards_mcp_catalog.vocabulary.subjects import is_subject, match_subjects
 
 _ANY: Final = ("", "any", "all", "*")
 _LONGEST_QUOTE: Final = 60
+_GRADE_LINE: Final = re.compile(r"[\W_]{0,20}grades?\b[^:]{0,20}:", re.IGNORECASE)
 _LONGEST_HEAD: Final = 3_000
 """A lesson states its grade at its beginning; later a grade may be that of others."""
 
@@ -94,7 +96,7 @@ async def read_scope(
         except UnknownGradeError as error:
             raise InvalidInputError(str(error)) from None
     elif grade is None or not grade.strip():
-        levels = read_named(lesson[:_LONGEST_HEAD], reads_subject=False).levels
+        levels = _stated_levels(lesson[:_LONGEST_HEAD])
         source = "text" if levels else ""
     return Scope(
         levels,
@@ -105,6 +107,14 @@ async def read_scope(
         _jurisdictions(jurisdiction, loaded),
         loaded,
     )
+
+
+def _stated_levels(lesson: str) -> tuple[str, ...]:
+    """Return the grade in a line such as "Grade: 4", or else in the first line that names one."""
+    lines = lesson.splitlines()
+    labelled = [line for line in lines if _GRADE_LINE.match(line)]
+    named = (read_named(line, reads_subject=False).levels for line in (*labelled, *lines))
+    return next(filter(None, named), ())
 
 
 def _limiting(value: str | None) -> str:

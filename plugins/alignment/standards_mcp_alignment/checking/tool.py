@@ -17,28 +17,27 @@ MAX_CHARACTERS: Final = 100_000
 _MAX_LISTED: Final = 10_000
 
 DESCRIPTION: Final = """\
-Check the codes of standards in a lesson, unit or worksheet, as a spell checker does: whether each \
-exists and fits the grade, the subject and the jurisdiction, is retired, or is quoted in other words \
-than the official text. Pass the text as it is (plain, Markdown or HTML), or only its codes. Each \
-code gets a status (ok, wrong_grade, wrong_subject, other_jurisdiction, retired, misquoted, unknown, \
-not_loaded) with a note and the nearest real standards; parts of the text without a code get \
-suggestions. Call it before you hand out a text with codes that you wrote yourself. To find \
-standards for an activity, call find_relevant_standards instead."""
+Check the codes of standards in a lesson, unit or worksheet, as a spell checker does: whether \
+each exists and fits the grade, the subject and the jurisdiction, is retired, or is quoted in \
+other words than the official text. Pass the text as it is (plain, Markdown or HTML), or only its \
+codes. Each code gets a status (ok, wrong_grade, wrong_subject, other_jurisdiction, retired, \
+misquoted, unknown, not_loaded) with a note and the nearest real standards; parts of the text \
+without a code get suggestions. Call it before you hand out a text with codes that you wrote \
+yourself. To find standards for an activity, call find_relevant_standards instead."""
 
 
 def _as_text(value: object) -> object:
     """Return ["3.NF.1", 4] as "3.NF.1, 4": models send grades as numbers, and codes as lists."""
     if isinstance(value, list):
-        texts = [_as_text(each) for each in cast("list[object]", value)]
-        return ", ".join(texts) if all(isinstance(each, str) for each in texts) else value  # type: ignore[arg-type]
+        written = [_as_text(each) for each in cast("list[object]", value)]
+        texts = [each for each in written if isinstance(each, str)]
+        return ", ".join(texts) if len(texts) == len(written) else written
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 Text = Annotated[
     str,
-    Field(
-        description="The lesson as it is: plain text, Markdown or HTML, up to 100,000 characters."
-    ),
+    Field(description="The lesson as it is: text, Markdown or HTML, up to 100,000 characters."),
 ]
 Codes = Annotated[
     str, BeforeValidator(_as_text), Field(description="Codes alone, separated by commas.")
@@ -47,8 +46,8 @@ Grade = Annotated[
     str | None,
     BeforeValidator(_as_text),
     Field(
-        description="The students' grade: 'K', '3', 'K-2', 'high school'. Left out, the grade that the "
-        "text states counts; 'any' ignores it."
+        description="The students' grade: 'K', '3', 'K-2', 'high school'. Left out, the grade that "
+        "the text states counts; 'any' ignores it."
     ),
 ]
 Subject = Annotated[str | None, Field(description="'math', 'ELA' or the name of a subject.")]
@@ -89,9 +88,7 @@ def check_tool(open_catalog: Callable[[], Catalog]) -> Tool:
 
 def _check_lengths(text: str, codes: str) -> None:
     if not text.strip() and not codes.strip():
-        raise InvalidInputError(
-            "text and codes are empty. Give a lesson, or codes such as 3.NF.A.1."
-        )
+        raise InvalidInputError("text and codes are empty. Give a lesson, or codes such as 3.NF.1.")
     for name, value, most in (("text", text, MAX_CHARACTERS), ("codes", codes, _MAX_LISTED)):
         if len(value) > most:
             raise InvalidInputError(

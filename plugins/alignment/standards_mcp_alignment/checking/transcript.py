@@ -1,7 +1,7 @@
-"""Make plain text of a pasted lesson, and keep the position of each character.
+r"""Make plain text of a pasted lesson, and keep the position of each character.
 
 HTML tags, character references, escapes of Markdown, invisible characters and unusual dashes
-would hide codes: ``3.NF.<b>A.1</b>``, ``RST.9&ndash;10.1``, ``3\\.NF\\.A\\.1``.
+would hide codes: ``3.NF.<b>A.1</b>``, ``RST.9&ndash;10.1``, ``3\.NF\.A\.1``.
 """
 
 from __future__ import annotations
@@ -61,57 +61,64 @@ class Transcript:
         return self._origins[piece] + position - self._starts[piece]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the positions in the lesson of the part from *start* to *end*, which is not empty."""
+        """Return the positions in the lesson of the part from *start* to *end*, not empty."""
         return self.origin(start), self.origin(end - 1) + 1
 
 
 def transcribe(lesson: str) -> Transcript:
     """Return the plain text of a lesson, in time in proportion to its length."""
-    pieces, starts, origins = list[str](), list[int](), list[int]()
-    length = position = 0
+    pieces, position = _Pieces(), 0
     unclosed = set[str]()
-
-    def add(text: str, origin: int) -> None:
-        nonlocal length
-        if text:
-            pieces.append(text)
-            starts.append(length)
-            origins.append(origin)
-            length += len(text)
-
     for match in _MARKED.finditer(lesson):
         if match.start() < position:
             continue  # inside a comment or a script
+        if match["other"] and _visible(match[0]) == match[0]:
+            continue
+        pieces.add(lesson[position : match.start()], position)
         if match["other"]:
-            if _visible(match[0]) == match[0]:
-                continue
-            add(lesson[position : match.start()], position)
             for index, char in enumerate(match[0], match.start()):
-                add(_visible(char), index)
+                pieces.add(_visible(char), index)
         else:
-            add(lesson[position : match.start()], position)
-            add(_replacement(match), match.start())
-        position = match.end()
-        ending = "-->" if match[0] == "<!--" else "" if match["end"] else match["hidden"] or ""
-        if ending and ending not in unclosed:
-            found = (
-                lesson.find("-->", position)
-                if ending == "-->"
-                else _closing(ending, lesson, position)
-            )
-            # A search that failed would fail for each later tag, too.
-            unclosed.update([ending] if found < 0 else [])
-            position = max(found, position)
-    add(lesson[position:], position)
+            pieces.add(_replacement(match), match.start())
+        position = _end_of_hidden(lesson, match, unclosed)
+    pieces.add(lesson[position:], position)
     has_directions = not lesson.isascii() and not _DIRECTIONAL.isdisjoint(lesson)
     return Transcript(
-        "".join(pieces), has_directions, tuple(starts or (0,)), tuple(origins or (0,))
+        "".join(pieces.texts),
+        has_directions,
+        tuple(pieces.starts or (0,)),
+        tuple(pieces.origins or (0,)),
     )
 
 
-def _closing(name: str, lesson: str, position: int) -> int:
-    match = re.compile(rf"</{name}\b", re.IGNORECASE).search(lesson, position)
-    return match.start() if match else -1
+class _Pieces:
+    """Collects the pieces of a transcript with their positions."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.starts: list[int] = []
+        self.origins: list[int] = []
+        self._length = 0
+
+    def add(self, text: str, origin: int) -> None:
+        if text:
+            self.texts.append(text)
+            self.starts.append(self._length)
+            self.origins.append(origin)
+            self._length += len(text)
+
+
+def _end_of_hidden(lesson: str, match: re.Match[str], unclosed: set[str]) -> int:
+    """Return the end of the comment or the script that begins with *match*, or of the match."""
+    ending = "-->" if match[0] == "<!--" else f"</{match['hidden']}" if match["hidden"] else ""
+    if match["end"] or not ending or ending.lower() in unclosed:
+        return match.end()
+    found = re.compile(re.escape(ending), re.IGNORECASE).search(lesson, match.end())
+    if found is None:
+        # A search that failed would fail for each later tag, too.
+        unclosed.add(ending.lower())
+        return match.end()
+    return found.end() if match[0] == "<!--" else found.start()
 
 
 def _replacement(match: re.Match[str]) -> str:
