@@ -67,7 +67,8 @@ def form_of(text: str) -> Form | None:
         return None
     separators = len(_SEPARATOR.findall(text))
     if not has_letter:
-        return Form.SHORT if separators else None
+        is_time = ":" in text
+        return Form.SHORT if separators and not is_time else None
     if guid_of(text) or asn_id_of(text) or _CORE_IDEA.fullmatch(text):
         return Form.NAMED
     return _form_of_code(text, separators) if has_digit or is_common_core(text) else None

@@ -47,7 +47,10 @@ def beside(text: str, candidate: Candidate, codes: Sequence[Candidate]) -> tuple
         low = candidate.start  # a quotation follows its code if the code begins the line
     for limit in _LIMIT.finditer(text, low, candidate.start):
         low = limit.end()
-    limits = _LIMIT.finditer(text, candidate.end + _ink(text[candidate.end : high]), high)
+    # Below a code that stands alone, its text may follow after a blank line.
+    is_alone = _LINE_START.fullmatch(text, line_start, candidate.start)
+    skipped = _ink(text[candidate.end : high]) if is_alone else 0
+    limits = _LIMIT.finditer(text, candidate.end + skipped, high)
     high = next((limit.start() for limit in limits), high)
     return (
         Passage(text[low : candidate.start], low, candidate.start),
@@ -103,17 +106,19 @@ def quotations(
             if options:
                 best = min(options, key=lambda each: (bool(each.diff), -each.words))
                 found[candidate, record.id] = best
-    exact = [(key, each) for key, each in found.items() if not each.diff]
-    # The exact quotation of one standard is not a misquotation of its neighbour.
     return {
         key: each
         for key, each in found.items()
-        if not each.diff
-        or not any(
-            key[0] != other and each.start < exact_one.end and exact_one.start < each.end
-            for (other, _), exact_one in exact
+        if not any(
+            key[0] != other and _is_better(rival, each) for (other, _), rival in found.items()
         )
     }
+
+
+def _is_better(rival: Quotation, quotation: Quotation) -> bool:
+    """Return True if the same words are rather the quotation of another standard."""
+    is_same = rival.start < quotation.end and quotation.start < rival.end
+    return is_same and (bool(rival.diff), -rival.words) < (bool(quotation.diff), -quotation.words)
 
 
 def without_codes(text: str, taken: Iterable[tuple[int, int]], most: int) -> list[Passage]:

@@ -6,12 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.notation import plain_text
 
+_Block = tuple[int, int, int]
+"""A run of equal words: its place in the official text, in the passage, and its length."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 _SENTENCE_END: Final = re.compile(r"[.;!?\n|\"\u201c\u201d)(\]]")
+_FULL_STOP: Final = re.compile(r"[.!?][\s\"\u201d)]")
+_MOST_BETWEEN: Final = 2
 _STEM: Final = re.compile(
     r"\W*(?:(?:the )?(?:students?|learners?|pupils?|children|i|we|they|swbat|tswbat)\b"
     r"(?: (?:will|can|should|must|shall|are|is)\b)?(?: be)?(?: able| expected)?(?: to\b)?"
@@ -61,14 +67,9 @@ class _Words:
 
     @classmethod
     def of(cls, text: str) -> _Words:
-        matches = [
-            match for match, _ in zip(_WORD.finditer(text), range(_MOST_COMPARED), strict=False)
-        ]
-        return cls(
-            text,
-            tuple(match[0].casefold() for match in matches),
-            tuple(match.span() for match in matches),
-        )
+        matches = list(islice(_WORD.finditer(text), _MOST_COMPARED))
+        words = tuple(match[0].casefold() for match in matches)
+        return cls(text, words, tuple(match.span() for match in matches))
 
     def between(self, start: int, end: int) -> str:
         """Return the text from one word to another, which is not included."""
@@ -85,7 +86,7 @@ def find_quotation(official: str, passage: str, *, is_after_code: bool) -> Quota
         is_after_code: True if the passage begins after the code, False if it ends before it.
     """
     left, right = _Words.of(plain_text(official)), _Words.of(passage)
-    blocks = _blocks(left.words, right.words)
+    blocks = _without_stray_words(_blocks(left.words, right.words), left, right)
     if not blocks:
         return None
     equal = sum(size for _, _, size in blocks)
@@ -115,7 +116,7 @@ def find_quotation(official: str, passage: str, *, is_after_code: bool) -> Quota
     )
 
 
-def _blocks(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int, int]]:
+def _blocks(left: Sequence[str], right: Sequence[str]) -> list[_Block]:
     """Return (start, start, size) of equal runs of words around the longest one."""
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     anchor = matcher.find_longest_match()
@@ -125,17 +126,25 @@ def _blocks(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int, i
     low = max(0, anchor.b - anchor.a - slack)
     high = min(len(right), anchor.b + len(left) - anchor.a + slack)
     matcher = SequenceMatcher(None, left, right[low:high], autojunk=False)
-    blocks = [(a, b + low, size) for a, b, size in matcher.get_matching_blocks() if size]
-    # A single word such as "the" beyond the quotation is no part of it.
-    while len(blocks) > 1 and blocks[0][2] == 1 and _gap(blocks[0], blocks[1]) > 2:  # noqa: PLR2004
-        blocks.pop(0)
-    while len(blocks) > 1 and blocks[-1][2] == 1 and _gap(blocks[-2], blocks[-1]) > 2:  # noqa: PLR2004
-        blocks.pop()
+    return [(a, b + low, size) for a, b, size in matcher.get_matching_blocks() if size]
+
+
+def _without_stray_words(blocks: list[_Block], left: _Words, right: _Words) -> list[_Block]:
+    """Return the blocks without single words such as "the" beyond the quotation."""
+    while len(blocks) > 1 and blocks[0][2] == 1 and _is_apart(blocks[0], blocks[1], left, right):
+        blocks = blocks[1:]
+    while len(blocks) > 1 and blocks[-1][2] == 1 and _is_apart(blocks[-2], blocks[-1], left, right):
+        blocks = blocks[:-1]
     return blocks
 
 
-def _gap(block: tuple[int, int, int], following: tuple[int, int, int]) -> int:
-    return max(following[0] - block[0], following[1] - block[1]) - block[2]
+def _is_apart(block: _Block, following: _Block, left: _Words, right: _Words) -> bool:
+    """Return True if many words are between two blocks, or the end of a sentence in the passage."""
+    gap = max(following[0] - block[0], following[1] - block[1]) - block[2]
+    official = left.text[left.spans[block[0] + block[2] - 1][1] : left.spans[following[0]][0]]
+    quoted = right.text[right.spans[block[1] + block[2] - 1][1] : right.spans[following[1]][0]]
+    ends = _FULL_STOP.search(quoted) is not None and _FULL_STOP.search(official) is None
+    return gap > _MOST_BETWEEN or ends
 
 
 def _start(right: _Words, missing: int, first: int, *, is_after_code: bool) -> int:
@@ -170,7 +179,7 @@ def _stop(right: _Words, missing: int, end: int) -> int:
 def _diff(
     left: _Words,
     right: _Words,
-    blocks: Sequence[tuple[int, int, int]],
+    blocks: Sequence[_Block],
     left_span: tuple[int, int],
     right_span: tuple[int, int],
 ) -> str:
