@@ -22,23 +22,39 @@ SUBJECTS = {
 """The subjects, with the beginning of their codes in Aland."""
 GRADES = ("K", "01", "02", "03", "04", "05", "06", "07", "08")
 _VERBS = {
-    "Mathematics": "Compare|Order|Estimate|Measure|Sort|Draw|Round|Double|Graph|Record",
-    "English Language Arts": "Retell|Summarize|Annotate|Revise|Punctuate|Perform|Outline|Quote|Dictate|Edit",
-    "Science": "Observe|Predict|Model|Test|Diagram|Weigh|Classify|Track|Sketch|Investigate",
-    "Social Studies": "Locate|Debate|Map|Interview|Trace|Rank|Explain|Chart|Contrast|Describe",
-    "Computer Science": "Program|Debug|Trace|Encode|Sequence|Decompose|Simulate|Protect|Automate|Document",
+    "Mathematics": ("Compare|Order|Estimate|Measure|Sort|Draw|Round|Double|Graph|Record"),
+    "English Language Arts": (
+        "Retell|Summarize|Annotate|Revise|Punctuate|Perform|Outline|Quote|Dictate|Edit"
+    ),
+    "Science": ("Observe|Predict|Model|Test|Diagram|Weigh|Classify|Track|Sketch|Investigate"),
+    "Social Studies": ("Locate|Debate|Map|Interview|Trace|Rank|Explain|Chart|Contrast|Describe"),
+    "Computer Science": (
+        "Program|Debug|Trace|Encode|Sequence|Decompose|Simulate|Protect|Automate|Document"
+    ),
 }
 _OBJECTS = {
-    "Mathematics": "unit fractions|lengths of ribbons|prices in a shop|angles of kites|bags of beans"
-    "|areas of gardens|number patterns|times on clocks|heights of plants|teams of players",
-    "English Language Arts": "a folk tale|two letters|an opinion paragraph|a dialogue|a poem with refrain"
-    "|a news report|a how-to guide|an interview|a family story|a short play",
-    "Science": "melting ice|shadows at noon|soil in jars|magnets and nails|bean roots|moon phases"
-    "|owl pellets|paper bridges|sound in strings|rain in gauges",
-    "Social Studies": "a town council|old trade routes|river settlements|a local museum|harvest customs"
-    "|voting rules|street names|needs and wants|railway towns|rights and duties",
-    "Computer Science": "a maze robot|loops in a song|a quiz game|passwords|sorting cards|a weather chart"
-    "|pixel pictures|message routes|a chat program|sensor readings",
+    "Mathematics": (
+        "unit fractions|lengths of ribbons|prices in a shop|angles of kites|"
+        "bags of beans|areas of gardens|number patterns|times on clocks|"
+        "heights of plants|teams of players"
+    ),
+    "English Language Arts": (
+        "a folk tale|two letters|an opinion paragraph|a dialogue|a poem with refrain|"
+        "a news report|a how-to guide|an interview|a family story|a short play"
+    ),
+    "Science": (
+        "melting ice|shadows at noon|soil in jars|magnets and nails|bean roots|"
+        "moon phases|owl pellets|paper bridges|sound in strings|rain in gauges"
+    ),
+    "Social Studies": (
+        "a town council|old trade routes|river settlements|a local museum|"
+        "harvest customs|voting rules|street names|needs and wants|railway towns|"
+        "rights and duties"
+    ),
+    "Computer Science": (
+        "a maze robot|loops in a song|a quiz game|passwords|sorting cards|"
+        "a weather chart|pixel pictures|message routes|a chat program|sensor readings"
+    ),
 }
 _MEANS = (
     "by drawing at least two pictures that show the same idea",
@@ -91,9 +107,7 @@ def _borduria() -> Iterator[StandardRecord]:
         yield _record("Borduria", "Mathematics", f"0{code[0]}", code)
 
 
-def _record(
-    place: str, subject: str, grade: str, code: str, successor: str = ""
-) -> StandardRecord:
+def _record(place: str, subject: str, grade: str, code: str, successor: str = "") -> StandardRecord:
     identifier = _identifier(place, code)
     text = _text(place, subject, code)
     retired = {"publication_status": "Superseded", "replaced_by": [_identifier(place, successor)]}

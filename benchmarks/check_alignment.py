@@ -18,8 +18,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from _check_formats import lookalikes
 from _check_lessons import FAULTS, Composer, Lesson
-from _check_lookalikes import lookalikes
 from _check_standards import records
 
 from standards_mcp_alignment.checking.check import check
@@ -75,15 +75,14 @@ def compared(lesson: Lesson, answer: AlignmentCheck) -> list[tuple[str, str, str
     }
     results, used = list[tuple[str, str, str]](), set[tuple[int, ...]]()
     for code in lesson.codes:
-        # A label such as TEKS before a code belongs to the code that was written.
-        hits = [span for span in entries if span[0] < code.start + len(code.text) + 40 and span[1] > code.start]
-        span = min(hits, key=lambda each: each[0], default=None)
-        following = min((each.start for each in lesson.codes if each.start > code.start), default=10**9)
-        if span is None or span[0] >= following:
+        end = code.start + len(code.text)
+        span = next((each for each in entries if each[0] < end and each[1] > code.start), None)
+        if span is None:
             results.append((code.status, "none", code.text))
-        else:
-            used.add(span)
-            results.append((code.status, entries[span]["status"], f"{code.text} | {code.words} | {entries[span]['note']}"))
+            continue
+        used.add(span)
+        text = f"{code.text} | {code.words} | {entries[span]['note']}"
+        results.append((code.status, entries[span]["status"], text))
     spurious = [entry for span, entry in entries.items() if span not in used]
     results += [("none", entry["status"], entry["written"]) for entry in spurious]
     return results
@@ -91,14 +90,19 @@ def compared(lesson: Lesson, answer: AlignmentCheck) -> list[tuple[str, str, str
 
 def report(pairs: Counter[tuple[str, str]], lessons: list[Lesson], seconds: list[float]) -> None:
     faults = Counter(code.status for lesson in lessons for code in lesson.codes)
-    print(f"{len(lessons)} lessons, {sum(faults[each] for each in FAULTS):,} faults, {faults['ok']:,} right codes")
+    total = sum(faults[each] for each in FAULTS)
+    print(f"{len(lessons)} lessons, {total:,} faults, {faults['ok']:,} right codes")
     print("| status | seeded | precision | recall |\n|---|---|---|---|")
     exists = {name for name in (*FAULTS, "ok") if name not in MISSING}
     for name, group in (("exists", exists), *((each, {each}) for each in ("ok", *FAULTS))):
-        hits = sum(count for (right, got), count in pairs.items() if right in group and got in group)
+        hits = sum(
+            count for (right, got), count in pairs.items() if right in group and got in group
+        )
         given = sum(count for (right, _), count in pairs.items() if right in group)
         answered = sum(count for (_, got), count in pairs.items() if got in group)
-        print(f"| {name} | {given:,} | {hits / max(1, answered):.4f} | {hits / max(1, given):.4f} |")
+        print(
+            f"| {name} | {given:,} | {hits / max(1, answered):.4f} | {hits / max(1, given):.4f} |"
+        )
     ordered = sorted(seconds)
     size = statistics.mean(len(lesson.text) for lesson in lessons)
     print(

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from standards_mcp_catalog import Catalog, SearchHit
@@ -51,8 +52,8 @@ class _Lesson:
     Attributes:
         codes: Its codes in their order, then the codes of a list, without positions.
         retired: Retirements, by the ids of retired records.
-        quotations: Quotations beside the codes, by code and id of the record.
-        candidate_count: Number of texts that look like codes.
+        quotations: Quotations next to the codes, by code and id of the record.
+        is_cut: True if the lesson has more texts that look like codes.
     """
 
     catalog: Catalog
@@ -61,7 +62,7 @@ class _Lesson:
     codes: Sequence[Resolved]
     retired: Mapping[str, Retirement]
     quotations: Mapping[tuple[Candidate, str], Quotation]
-    candidate_count: int
+    is_cut: bool
 
 
 async def check(
@@ -107,7 +108,7 @@ async def _read(
         limits: The grade, the subject and the jurisdiction of the call.
     """
     transcript = transcribe(text)
-    found = candidates(transcript.text)
+    found = list(islice(candidates(transcript.text), MOST_CODES + 1))
     scope = await read_scope(catalog, passages.without(transcript.text, found), *limits)
     in_text = await resolve(catalog, found[:MOST_CODES], scope)
     listed = await resolve_codes(catalog, codes, scope) if codes else []
@@ -251,10 +252,10 @@ def _sentences(lesson: _Lesson, entries: Sequence[CheckedCode]) -> Iterator[str]
             "The text has characters that change its direction; they were ignored, and codes may "
             "look different on a screen."
         )
-    if lesson.candidate_count > MOST_CODES:
+    if lesson.is_cut:
         yield (
-            f"Only the first {MOST_CODES} texts that look like codes were checked, of "
-            f"{lesson.candidate_count:,}; send the rest in a further call."
+            f"Only the first {MOST_CODES} texts that look like codes were checked; send the rest "
+            "in a further call."
         )
 
 

@@ -27,7 +27,7 @@ class Nearest(TypedDict):
     """A standard that may be meant.
 
     ``by`` is how it was found: by the ``spelling`` of the code, by the ``meaning`` of the words
-    beside it, by both, or as the ``successor`` of a retired standard.
+    next to it, by both, or as the ``successor`` of a retired standard.
     """
 
     code: str

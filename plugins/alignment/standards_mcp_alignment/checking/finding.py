@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.families import LABELS, family_of
@@ -17,14 +18,15 @@ from standards_mcp_catalog.vocabulary.families import LABELS, family_of
 from .forms import Form, form_of
 from .surroundings import (
     Label,
+    Labels,
     heading_end,
     is_named,
     is_other_heading,
     is_part_of_name,
-    label_before,
     mentions_standards,
 )
 
+_MOST_IN_A_LINE: Final = 1_000
 _MOST_IN_A_RANGE: Final = 12
 
 
@@ -93,25 +95,24 @@ class _Context:
     is_mention: bool
 
 
-def candidates(text: str) -> list[Candidate]:
-    """Return the parts of a transcript that may be codes, in their order."""
-    found, position = list[Candidate](), 0
+def candidates(text: str) -> Iterator[Candidate]:
+    """Yield the parts of a transcript that may be codes, in their order."""
+    position = 0
     is_list = is_heading_alone = False
     label: Label | None = None
     for line in text.split("\n"):
-        tokens = list(_tokens(line))
         end = heading_end(line)
         if not line.strip():
             is_list = is_list and is_heading_alone  # a list may follow after a blank line
         elif end:
-            is_list, label, is_heading_alone = True, label_before(line, end), not tokens
+            is_list, label = True, Labels(line[:end]).before(end)
+            is_heading_alone = next(_tokens(line), None) is None
         else:
             is_list = is_list and not is_other_heading(line)
             is_heading_alone = False
-        for each in _in_line(line, tokens, end if is_list else len(line), label):
-            found.append(replace(each, start=position + each.start, end=position + each.end))
+        for each in _in_line(line, end if is_list else len(line), label):
+            yield replace(each, start=position + each.start, end=position + each.end)
         position += len(line) + 1
-    return found
 
 
 def _tokens(line: str) -> Iterator[tuple[re.Match[str], Form]]:
@@ -121,23 +122,23 @@ def _tokens(line: str) -> Iterator[tuple[re.Match[str], Form]]:
             yield match, form
 
 
-def _in_line(
-    line: str, tokens: list[tuple[re.Match[str], Form]], list_start: int, label: Label | None
-) -> Iterator[Candidate]:
+def _in_line(line: str, list_start: int, label: Label | None) -> Iterator[Candidate]:
     """Yield the candidates of a line, with positions in it.
 
     Args:
         list_start: The position where a list of codes begins.
         label: The label of the list.
     """
+    tokens = list(islice(_tokens(line), _MOST_IN_A_LINE))
     has_code = any(form is Form.CERTAIN for _, form in tokens)
     is_mention = bool(tokens) and mentions_standards(line)
+    labels = Labels(line)
     for match, form in tokens:
         start, end = match.span()
         is_list = start >= list_start
         is_number = _HYPHENATED_NUMBER.fullmatch(match[0]) is not None
         context = _Context(
-            label=_label_of(line, start, form, label if is_list else None),
+            label=_label_of(labels, start, form, label if is_list else None),
             is_list=is_list,
             is_item=is_list and not is_number and _ITEM_END.match(line, end) is not None,
             is_named=is_named(line, start),
@@ -148,8 +149,8 @@ def _in_line(
             yield replace(each, start=start + each.start, end=start + each.end)
 
 
-def _label_of(line: str, start: int, form: Form, label_of_list: Label | None) -> Label | None:
-    label = label_before(line, start)
+def _label_of(labels: Labels, start: int, form: Form, label_of_list: Label | None) -> Label | None:
+    label = labels.before(start)
     # "TEKS 3.4A, 3.5B" has two codes of Texas, but 3.NF.A.1 after them is not one.
     if label and (label.is_adjacent or form is Form.SHORT):
         return label

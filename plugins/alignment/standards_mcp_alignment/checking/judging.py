@@ -43,11 +43,11 @@ def judge(
     Args:
         records: At least one.
         retired: Retirements, by the ids of the retired records.
-        quotations: Quotations of the official texts beside the code, by the ids of the records.
+        quotations: Quotations of the official texts next to the code, by the ids of the records.
         place: The state that is written before the code, if none of *records* is of it.
     """
     inside = [each for each in records if each.jurisdiction_title in scope.jurisdictions]
-    # The words beside a code show which of several standards is meant.
+    # The words next to a code show which of several standards is meant.
     quoted = [each for each in inside or records if each.id in quotations]
     meant = quoted or inside or records
     verdicts = [_judge(each, scope, retired, quotations.get(each.id), place) for each in meant]

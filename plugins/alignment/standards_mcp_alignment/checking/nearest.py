@@ -19,11 +19,12 @@ from .transcript import Transcript
 _MOST_UNKNOWN: Final = 8
 """So many unknown codes get the nearest codes by spelling."""
 _MOST_BY_MEANING: Final = 3
-"""So many of them also get the nearest standards by the words beside them: a search for each."""
+"""So many of them also get the nearest standards by the words next to them: a search for each."""
 _MOST_PASSAGES: Final = 3
 _MOST_NEAREST: Final = 4
 _MOST_MEANT: Final = 2
 _MOST_HITS: Final = 3
+_LONGEST_SEARCHED: Final = 1_000
 LONGEST_SHOWN: Final = 160
 
 
@@ -40,14 +41,15 @@ class Searcher:
         Raises:
             CatalogError: The catalog cannot be read.
         """
-        result = await self.catalog.search(text, _MOST_HITS, self.scope.filter())
+        words = text[:_LONGEST_SEARCHED]
+        result = await self.catalog.search(words, _MOST_HITS, self.scope.filter())
         return [hit for hit in result.hits if hit.score >= result.weak_below]
 
     async def nearest(self, code: Resolved, words: str) -> list[Nearest]:
         """Return the standards that an unknown code may mean, the likeliest first.
 
         Args:
-            words: The words beside the code, or "" if only its spelling counts.
+            words: The words next to the code, or "" if only its spelling counts.
 
         Raises:
             CatalogError: The catalog cannot be read.

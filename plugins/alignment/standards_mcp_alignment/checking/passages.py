@@ -1,4 +1,4 @@
-"""Find the passages of a lesson: beside its codes, and without codes."""
+"""Find the passages of a lesson: next to its codes, and without codes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def beside(text: str, candidate: Candidate, codes: Sequence[Candidate]) -> tuple
 
 
 def words_beside(text: str, candidate: Candidate, codes: Sequence[Candidate]) -> str:
-    """Return the words beside a code as the text of a search, or "" if there are hardly any."""
+    """Return the words next to a code as the text of a search, or "" if there are hardly any."""
     before, after = beside(text, candidate, codes)
     line_before = before.text.rpartition("\n")[2][-_LONGEST_WORDS:]
     words = f"{line_before} {after.text.strip()[:_LONGEST_WORDS]}"
@@ -78,7 +78,7 @@ def without(text: str, codes: Iterable[Candidate]) -> str:
 def quotations(
     text: str, codes: Mapping[Candidate, Sequence[StandardRecord]]
 ) -> dict[tuple[Candidate, str], Quotation]:
-    """Return the quotations of official texts beside their codes, with positions in *text*.
+    """Return the quotations of official texts next to their codes, with positions in *text*.
 
     Args:
         codes: The records of each code.

@@ -1,4 +1,4 @@
-"""Compare the words beside a code with the official text of its standard."""
+"""Compare the words next to a code with the official text of its standard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STEM: Final = re.compile(
     re.IGNORECASE,
 )
 _LEAST_WORDS: Final = 5
-"""A shorter run of equal words is no quotation, unless it is the whole official text."""
+"""Fewer equal words are not a quotation, unless they are the whole official text."""
 _LEAST_SHARE: Final = 0.6
 _SHORT: Final = 12
 _LEAST_SHARE_OF_SHORT: Final = 0.7

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from standards_mcp_catalog import Catalog, StandardRecord
@@ -22,8 +22,8 @@ from standards_mcp_catalog.vocabulary.readings import (
 from .finding import Candidate, Evidence
 from .scope import Scope
 
-_MOST_DOUBTFUL: Final = 10
-"""So many texts that may be unknown codes are compared with the neighbours of their heading."""
+_MOST_COMPARED: Final = 10
+"""So many codes that are not found are compared with the headings of the catalog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,24 @@ async def resolve(
     found = await match(catalog, Request("", (), tuple(requests.values())))
     matches = {each.text: each for each in found}
     resolved = [_resolved(each, matches, scope) for each in candidates]
-    doubtful = {
-        each.candidate.asked
-        for each in resolved
-        if not each.records and each.candidate.evidence is Evidence.FAMILIAR
-    }
-    familiar = await _with_neighbours(catalog, sorted(doubtful)[:_MOST_DOUBTFUL])
+    # A code that is certain in one place of a lesson is certain in every other.
+    certain = {each.asked for each in candidates if each.evidence is Evidence.CERTAIN}
+    missing = {each.candidate.asked: each for each in resolved if not each.records}
+    doubtful = [
+        asked
+        for asked, each in missing.items()
+        if each.candidate.evidence is Evidence.FAMILIAR and asked not in certain
+    ]
+    not_loaded = [asked for asked, each in missing.items() if each.missing_family]
+    familiar, loaded = await asyncio.gather(
+        _with_beginnings(catalog, doubtful, _beginnings),
+        # Another state may have codes of this family: then its codes are loaded.
+        _with_beginnings(catalog, not_loaded, _headings),
+    )
     return [
-        each
+        replace(each, missing_family=None) if each.candidate.asked in loaded else each
         for each in resolved
-        if each.records
-        or each.candidate.evidence is Evidence.CERTAIN
-        or each.candidate.asked in familiar
+        if each.records or each.candidate.asked in certain | familiar
     ]
 
 
@@ -120,22 +126,25 @@ def _place_before(asked: str) -> str:
     return next((each.places[0] for each in codes_of_places(asked) if each.places), "")
 
 
-async def _with_neighbours(catalog: Catalog, codes: Iterable[str]) -> set[str]:
-    """Return the codes that begin as a standard of the catalog does."""
-    wanted = {code: _beginnings(code) for code in codes}
+async def _with_beginnings(
+    catalog: Catalog, codes: Sequence[str], beginnings_of: Callable[[str], list[str]]
+) -> set[str]:
+    """Return the codes that begin as a standard in the catalog does."""
+    wanted = {code: beginnings_of(code) for code in codes[:_MOST_COMPARED]}
+    wanted = {code: beginnings for code, beginnings in wanted.items() if beginnings}
     found = await asyncio.gather(
-        *(
-            catalog.select({PREFIXES_FIELD: {"$in": beginnings}}, 1)
-            for beginnings in wanted.values()
-            if beginnings
-        )
+        *(catalog.select({PREFIXES_FIELD: {"$in": each}}, 1) for each in wanted.values())
     )
-    compared = (code for code, beginnings in wanted.items() if beginnings)
-    return {code for code, records in zip(compared, found, strict=True) if records}
+    return {code for code, records in zip(wanted, found, strict=True) if records}
+
+
+def _headings(code: str) -> list[str]:
+    """Return the heading of a code, if it has a letter."""
+    heading = canonical_key(code).rpartition(".")[0]
+    return [heading] if any(map(str.isalpha, heading)) else []
 
 
 def _beginnings(code: str) -> list[str]:
     """Return the heading of a code, and its first two segments if they have two letters."""
-    key = canonical_key(code)
-    beginnings = {key.rpartition(".")[0]: 1, ".".join(key.split(".")[:2]): 2}
-    return [each for each, letters in beginnings.items() if sum(map(str.isalpha, each)) >= letters]
+    family = ".".join(canonical_key(code).split(".")[:2])
+    return [*_headings(code), *([family] if sum(map(str.isalpha, family)) > 1 else [])]

@@ -24,7 +24,7 @@ _ANY: Final = ("", "any", "all", "*")
 _LONGEST_QUOTE: Final = 60
 _GRADE_LINE: Final = re.compile(r"[\W_]{0,20}grades?\b[^:]{0,20}:", re.IGNORECASE)
 _LONGEST_HEAD: Final = 3_000
-"""A lesson states its grade at its beginning; later a grade may be that of others."""
+"""A lesson states its grade at its beginning; later it may name other grades."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,7 @@ _LONGEST_WORD: Final = 300
 _LONGEST_WORDS_BEFORE: Final = 24
 _LONGEST_HEADING: Final = 200
 _LONGEST_LABEL_DISTANCE: Final = 200
+_MOST_LABELS: Final = 5
 
 # Words directly before a text that is not a code.
 _VETO: Final = re.compile(
@@ -50,7 +52,7 @@ _STANDARDS: Final = (
 _MENTION: Final = re.compile(rf"{_STANDARDS}|\baligned\b|\balignment\b", re.IGNORECASE)
 _NAMED: Final = re.compile(
     r"\b(?:standards?|benchmarks?|objectives?|expectations?|teks|sols?|codes?)"
-    r"(?:\s+(?:no\.?|nr\.?|number))?[\s:#*_`(]{1,4}$",
+    r"(?:\s+(?:no\.?|nr\.?|number))?[\s#*_`(]{1,4}$",
     re.IGNORECASE,
 )
 # Such as "Standards:", "State standards addressed -" and "| Day | Standard |".
@@ -128,15 +130,24 @@ def is_other_heading(line: str) -> bool:
     return _OTHER_HEADING.match(line) is not None
 
 
-def label_before(line: str, position: int) -> Label | None:
-    """Return the last label before a position, with nothing but codes between them."""
-    begin = max(0, position - _LONGEST_LABEL_DISTANCE)
-    for match in reversed(list(_LABEL.finditer(line, begin, position))):
-        between = line[match.end() : position]
-        is_family = match["family"] is not None
-        beside = _BESIDE_FAMILY if is_family else _BESIDE_STATE
-        is_adjacent = beside.fullmatch(between) is not None
-        if is_adjacent or (is_family and _BETWEEN_CODES.fullmatch(between)):
-            name = "SOL" if match[0].casefold() == "sols" else match[0]
-            return Label(name, is_family, is_adjacent)
-    return None
+class Labels:
+    """The families and states that a line names."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._matches = list(_LABEL.finditer(line))
+        self._ends = [match.end() for match in self._matches]
+
+    def before(self, position: int) -> Label | None:
+        """Return the last label before a position, with nothing but codes between them."""
+        for match in self._matches[: bisect.bisect_right(self._ends, position)][:-_MOST_LABELS:-1]:
+            between = self._line[match.end() : position]
+            if len(between) > _LONGEST_LABEL_DISTANCE:
+                break
+            is_family = match["family"] is not None
+            beside = _BESIDE_FAMILY if is_family else _BESIDE_STATE
+            is_adjacent = beside.fullmatch(between) is not None
+            if is_adjacent or (is_family and _BETWEEN_CODES.fullmatch(between)):
+                name = "SOL" if match[0].casefold() == "sols" else match[0]
+                return Label(name, is_family, is_adjacent)
+        return None

@@ -138,7 +138,7 @@ Check the standards of this lesson, and correct its codes.
 
 1. Call {tools[NAME]} with the whole lesson as text{given}.
 2. List each code that is not ok: the code, its status, and the correction. Take a correction only
-   from the answer (nearest, or the words of diff), and only if the activity beside the code fits
+   from the answer (nearest, or the words of diff), and only if the activity next to the code fits
    it; otherwise say that the code should go.
 3. For each suggestion say in a few words whether the activity really meets the standard.
 4. End with the lesson's list of standards as it should be.

@@ -1,7 +1,7 @@
 r"""Make plain text of a pasted lesson, and keep the position of each character.
 
-HTML tags, character references, escapes of Markdown, invisible characters and unusual dashes
-would hide codes: ``3.NF.<b>A.1</b>``, ``RST.9&ndash;10.1``, ``3\.NF\.A\.1``.
+HTML tags, character references, marks and escapes of Markdown, invisible characters and unusual
+dashes would hide codes: ``3.NF.<b>A.1</b>``, ``RST.9&ndash;10.1``, ``3\.NF\.A\.1``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _MARKED: Final = re.compile(
       (?=[\s/>])[^<>]{{0,4000}}>
     | &(?:\#[0-9]{{1,7}}|\#x[0-9a-f]{{1,6}}|[a-z][a-z0-9]{{1,30}});
     | \\(?=[.()\[\]_*\-\#:|])
+    | (?<=[\w.])\*\*(?=[\w.])
     | (?P<other>[^\x00-\x7f]+)
     """,
     re.VERBOSE | re.IGNORECASE,
