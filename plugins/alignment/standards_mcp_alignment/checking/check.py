@@ -117,7 +117,15 @@ async def _read(
         transcript.text, {each.candidate: each.records for each in in_text}
     )
     retired = await retirements(catalog, records)
-    return _Lesson(catalog, scope, transcript, (*in_text, *listed), retired, quotations, len(found))
+    return _Lesson(
+        catalog,
+        scope,
+        transcript,
+        (*in_text, *listed),
+        retired,
+        quotations,
+        len(found) > MOST_CODES,
+    )
 
 
 def _entry(lesson: _Lesson, code: Resolved, nearest: list[Nearest]) -> CheckedCode:

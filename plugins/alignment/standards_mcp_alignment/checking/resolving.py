@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.matching import Match, match
 from standards_mcp_catalog.vocabulary.families import Family, family_of_place
-from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp_catalog.vocabulary.notation import canonical_key
 from standards_mcp_catalog.vocabulary.readings import (
     Request,
     codes_of_places,
@@ -22,8 +21,7 @@ from standards_mcp_catalog.vocabulary.readings import (
 from .finding import Candidate, Evidence
 from .scope import Scope
 
-_MOST_COMPARED: Final = 10
-"""So many codes that are not found are compared with the headings of the catalog."""
+_LEAST_LETTERS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +55,7 @@ async def resolve(
     found = await match(catalog, Request("", (), tuple(requests.values())))
     matches = {each.text: each for each in found}
     resolved = [_resolved(each, matches, scope) for each in candidates]
-    # A code that is certain in one place of a lesson is certain in every other.
-    certain = {each.asked for each in candidates if each.evidence is Evidence.CERTAIN}
-    missing = {each.candidate.asked: each for each in resolved if not each.records}
-    doubtful = [
-        asked
-        for asked, each in missing.items()
-        if each.candidate.evidence is Evidence.FAMILIAR and asked not in certain
-    ]
-    not_loaded = [asked for asked, each in missing.items() if each.missing_family]
-    familiar, loaded = await asyncio.gather(
-        _with_beginnings(catalog, doubtful, _beginnings),
-        # Another state may have codes of this family: then its codes are loaded.
-        _with_beginnings(catalog, not_loaded, _headings),
-    )
-    return [
-        replace(each, missing_family=None) if each.candidate.asked in loaded else each
-        for each in resolved
-        if each.records or each.candidate.asked in certain | familiar
-    ]
+    return await _confirmed(catalog, resolved)
 
 
 async def resolve_codes(catalog: Catalog, codes: str, scope: Scope) -> list[Resolved]:
@@ -84,10 +64,11 @@ async def resolve_codes(catalog: Catalog, codes: str, scope: Scope) -> list[Reso
     Raises:
         CatalogError: The catalog cannot be read.
     """
-    return [
+    resolved = [
         _resolved(Candidate(each.text, 0, 0, each.text, Evidence.CERTAIN), {each.text: each}, scope)
         for each in await match(catalog, requests_in(codes))
     ]
+    return await _confirmed(catalog, resolved)
 
 
 async def nearest_by_spelling(catalog: Catalog, asked: str) -> list[StandardRecord]:
@@ -126,25 +107,49 @@ def _place_before(asked: str) -> str:
     return next((each.places[0] for each in codes_of_places(asked) if each.places), "")
 
 
-async def _with_beginnings(
-    catalog: Catalog, codes: Sequence[str], beginnings_of: Callable[[str], list[str]]
-) -> set[str]:
-    """Return the codes that begin as a standard in the catalog does."""
-    wanted = {code: beginnings_of(code) for code in codes[:_MOST_COMPARED]}
-    wanted = {code: beginnings for code, beginnings in wanted.items() if beginnings}
-    found = await asyncio.gather(
-        *(catalog.select({PREFIXES_FIELD: {"$in": each}}, 1) for each in wanted.values())
-    )
-    return {code for code, records in zip(wanted, found, strict=True) if records}
+async def _confirmed(catalog: Catalog, codes: Sequence[Resolved]) -> list[Resolved]:
+    """Return the codes without those that only look like one."""
+    # A code that is certain in one place of a lesson is certain in every other.
+    certain = {
+        each.candidate.asked for each in codes if each.candidate.evidence is Evidence.CERTAIN
+    }
+    probes = dict[str, tuple[str, ...]]()
+    for each in codes:
+        asked = each.candidate.asked
+        if each.records:
+            continue
+        if each.missing_family:
+            # Another state may have codes in this form: then the neighbours exist.
+            probes[asked] = _neighbours(asked)
+        elif each.candidate.evidence is Evidence.FAMILIAR and asked not in certain:
+            probes[asked] = (*_neighbours(asked), *_relatives(asked))
+    familiar = await _with_any(catalog, probes)
+    return [
+        replace(each, missing_family=None) if each.candidate.asked in familiar else each
+        for each in codes
+        if each.records or each.candidate.asked in certain | familiar
+    ]
 
 
-def _headings(code: str) -> list[str]:
-    """Return the heading of a code, if it has a letter."""
-    heading = canonical_key(code).rpartition(".")[0]
-    return [heading] if any(map(str.isalpha, heading)) else []
+async def _with_any(catalog: Catalog, wanted: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the keys of *wanted* for which a standard has one of the codes."""
+    codes = list(dict.fromkeys(code for each in wanted.values() for code in each))
+    found = dict(zip(codes, await catalog.find_all(codes), strict=True)) if codes else {}
+    return {asked for asked, each in wanted.items() if any(found[code] for code in each)}
 
 
-def _beginnings(code: str) -> list[str]:
-    """Return the heading of a code, and its first two segments if they have two letters."""
+def _neighbours(code: str) -> tuple[str, ...]:
+    """Return the heading of a code, if it has a letter, and codes that it probably has."""
+    heading, _, last = canonical_key(code).rpartition(".")
+    if not any(map(str.isalpha, heading)):
+        return ()
+    before = [str(int(last) - 1)] if last.isdecimal() and int(last) > 1 else []
+    return (heading, *(f"{heading}.{each}" for each in dict.fromkeys((*"123AB", *before))))
+
+
+def _relatives(code: str) -> tuple[str, ...]:
+    """Return codes that the same publisher probably has in the same grade or subject."""
     family = ".".join(canonical_key(code).split(".")[:2])
-    return [*_headings(code), *([family] if sum(map(str.isalpha, family)) > 1 else [])]
+    if sum(map(str.isalpha, family)) < _LEAST_LETTERS:
+        return ()
+    return (family, *(f"{family}.{each}" for each in ("1", "A", "1.1", "2.1", "1.A", "A.1")))

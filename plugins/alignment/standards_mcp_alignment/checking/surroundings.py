@@ -106,7 +106,7 @@ def is_part_of_name(line: str, start: int, end: int) -> bool:
     prefix = _WORD_START.split(line[max(0, start - _LONGEST_WORD) : start])[-1]
     before = line[max(0, start - _LONGEST_WORDS_BEFORE) : start]
     # "Standard number 3.NF.1" is a code, in spite of "number".
-    return bool(_ADDRESS.search(prefix) or (_VETO.search(before) and not _MENTION.search(before)))
+    return bool(_ADDRESS.search(prefix) or (_VETO.search(before) and not _NAMED.search(before)))
 
 
 def mentions_standards(line: str) -> bool:
