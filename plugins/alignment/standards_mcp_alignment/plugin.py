@@ -9,6 +9,8 @@ import click
 from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp_catalog import Catalog
 
+from .checking.command import check_command
+from .checking.tool import check_prompts, check_tool
 from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
 from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
 
@@ -17,7 +19,7 @@ class AlignmentPlugin(Plugin):
     """Checks lessons, units and editions against the standards of the catalog."""
 
     title = "Alignment with standards"
-    uses = (Catalog,)
+    needs = (Catalog,)
 
     @property
     def catalog(self) -> Catalog:
@@ -28,6 +30,7 @@ class AlignmentPlugin(Plugin):
     def register_tools(self) -> Iterable[Tool]:
         """Return the tools."""
         return [
+            check_tool(lambda: self.catalog),
             coverage_tool(lambda: self.catalog),
             comparison_tool(lambda: self.catalog),
         ]
@@ -36,6 +39,7 @@ class AlignmentPlugin(Plugin):
     def register_prompts(self) -> Iterable[Prompt]:
         """Return a prompt for each tool."""
         return [
+            *check_prompts(),
             coverage_prompt(),
             comparison_prompt(),
         ]
@@ -46,6 +50,7 @@ class AlignmentPlugin(Plugin):
         from .correlation import align_command  # noqa: PLC0415  - costs start-up time
 
         commands = [
+            check_command,
             coverage_command,
             comparison_command,
             align_command(lambda: self.catalog),
