@@ -39,6 +39,7 @@ SHIPPED = {
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",
     "standards_mcp_service",
+    "standards_mcp_signin",
     *(f"standards_mcp_{name}" for name in OWN),
 }
 TOOLS = ["find_relevant_standards", "get_standard_details"]

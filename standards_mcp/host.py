@@ -182,7 +182,8 @@ class Host:
     def secrets(self) -> frozenset[str]:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
         of_plugins = (record.secrets for record in self.manager.records.values())
-        return self._secrets.union(*of_plugins)
+        tokens = (provider.secrets for provider in self.manager.providers())
+        return self._secrets.union(*of_plugins, *tokens)
 
     def mask(self, text: str) -> str:
         """Return *text* with all secrets masked."""
@@ -392,5 +393,5 @@ def _with_remote(
     if settings.servers:
         from .remote.external import server_records  # noqa: PLC0415  - costs start-up time
 
-        found += server_records(settings.servers, timing)
+        found += server_records(settings.servers, timing, settings.sign_in_key)
     return found

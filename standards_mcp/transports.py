@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TokenSection,
     )
     from .config.models.settings import Settings
+    from .config.models.sign_in import ServerAuth
     from .contributions.results import error_result
     from .contributions.schemas import plain_object
     from .contributions.selection import EVERYTHING, Access, gained
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .loading.health import check_health, services_health
     from .loading.providers import provider_of
     from .loading.records import PluginKind, PluginRecord, Status
+    from .remote.sign_in import Account
     from .server.answers import (
         CLIENT_LEFT,
         Answer,
@@ -65,6 +67,7 @@ __all__ = [
     "NOT_SERVED",
     "NO_ERRORS",
     "Access",
+    "Account",
     "Answer",
     "Audit",
     "AuthSettings",
@@ -82,6 +85,7 @@ __all__ = [
     "RegisteredTool",
     "ReloadOptions",
     "Scope",
+    "ServerAuth",
     "Settings",
     "Start",
     "Status",
@@ -200,6 +204,7 @@ class Transport:
 _MODULES: Final = (
     ".config.models.http",
     ".config.models.settings",
+    ".config.models.sign_in",
     ".config.edits",
     ".contributions.selection",
     ".contributions.schemas",
@@ -212,6 +217,7 @@ _MODULES: Final = (
     ".loading.providers",
     ".loading.health",
     ".host",
+    ".remote.sign_in",
     ".server.answers",
     ".server.routes",
     ".server.audit",

@@ -301,7 +301,7 @@ async def test_the_shelf_of_the_tutorial_has_a_book_more_after_a_call(
 def test_the_configurations_in_the_documents_are_without_a_mistake(
     example: str, install: Install, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("GITHUB_TOKEN", "WIKI_TOKEN"):
+    for name in ("GITHUB_TOKEN", "WIKI_TOKEN", "WIKI_SECRET", "GRADES_SECRET"):
         monkeypatch.setenv(name, "some-secret")
     for program in ("/opt/rubrics/bin/python", "github-mcp-server"):
         example = example.replace(program, sys.executable)

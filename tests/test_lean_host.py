@@ -22,6 +22,7 @@ PLUGINS = (
     "standards_mcp_scaffold",
     "standards_mcp_search",
     "standards_mcp_service",
+    "standards_mcp_signin",
 )
 PROGRAM = f"""
 import importlib, json, pkgutil, sys

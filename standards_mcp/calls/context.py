@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
 import pydantic_core
+from pydantic import SecretStr
 
 from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.errors import Ability, CannotAskError
@@ -31,12 +33,14 @@ class Principal:
         access: The contributions that this caller may see; this only narrows the configuration.
         scopes: The scopes of the caller's token; None: all scopes except *withheld*.
         withheld: Scopes that a token for all scopes does not include.
+        token: The caller's JSON Web Token, to exchange it for a token of another server.
     """
 
     name: str
     access: Access = EVERYTHING
     scopes: frozenset[str] | None = None
     withheld: frozenset[str] = frozenset()
+    token: SecretStr | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_restricted(self) -> bool:
@@ -50,6 +54,8 @@ class Principal:
 
 LOCAL: Final = Principal("local")
 """The user who started the process: with a client over stdio, or with a command."""
+CALLER: Final = ContextVar[Principal | None]("caller", default=None)
+"""The caller while the function of a plugin runs, for calls to other servers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from standards_mcp.plugin import ToolResult
 
 from .cache import Cache, SharedRedis
 from .call import Call, Gate, Observer, Recording, Step, compose
-from .context import HostContext
+from .context import CALLER, HostContext
 from .limits import RateLimits, Slots, admission, validation, within_deadline
 from .output import as_results, cap_output, contain, masking, refuse_long
 from .wrappers import Wrappers
@@ -135,6 +135,7 @@ class Invocation:
 
     async def __call__(self, call: Call) -> Any:
         """Return the rendered result of the function."""
+        CALLER.set(call.context.principal)
         if inspect.iscoroutinefunction(call.function):
             return call.render(await call.function(**call.keywords, **call.host_arguments))
         function = functools.partial(call.function, **call.keywords, **call.host_arguments)

@@ -59,6 +59,23 @@ def own_names() -> list[str]:
     return [*COMMANDS, *own_entry_points("standards_mcp.commands")]
 
 
+class OpenGroup(click.Group):
+    """A group of commands, with those of other packages in the host's wheel."""
+
+    @property
+    def _others(self) -> dict[str, Any]:
+        return own_entry_points(f"standards_mcp.commands.{self.name}")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands in order."""
+        return sorted({*super().list_commands(ctx), *self._others})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of either kind."""
+        point = self._others.get(cmd_name)
+        return point.load() if point else super().get_command(ctx, cmd_name)
+
+
 class Process(NamedTuple):
     """One run of the program."""
 

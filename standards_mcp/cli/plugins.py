@@ -28,11 +28,10 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
-from . import own_entry_points
+from . import OpenGroup
 from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
 
-_COMMAND_GROUP: Final = "standards_mcp.commands.plugins"
 _INFO_ROWS: Final = (
     *("name", "version", "distribution", "status", "reason"),
     *("tools", "prompts", "resources", "filters", "routes"),
@@ -47,18 +46,7 @@ def _names_and_distributions(invocation: Invocation) -> Iterator[tuple[str, str]
 _name = click.argument("name", shell_complete=offer(_names_and_distributions))
 
 
-class _Commands(click.Group):
-    """The commands of this module, and commands of other packages in the host's wheel."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *own_entry_points(_COMMAND_GROUP)})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        point = own_entry_points(_COMMAND_GROUP).get(cmd_name)
-        return point.load() if point else super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=_Commands)
+@click.group(cls=OpenGroup)
 def plugins() -> None:
     """List the installed plugins, check that they work, and create new ones."""
 

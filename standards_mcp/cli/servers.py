@@ -16,13 +16,14 @@ from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
 
+from . import OpenGroup
 from .config_edits import confirm_exposure, yes_option
 from .invocation import Invocation
 
 
-@click.group()
+@click.group(cls=OpenGroup)
 def servers() -> None:
-    """Approve the definitions of other MCP servers."""
+    """Sign in at other MCP servers, and approve their definitions."""
 
 
 def _names_and_programs(invocation: Invocation) -> Iterator[tuple[str, str]]:

@@ -103,6 +103,7 @@ def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Con
             _with_conflicts(own.tools, others.tools),
             _with_conflicts(own.prompts, others.prompts),
             _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
+            routes=own.routes,
         )
         others = Contributions.merged((others, resolved))
         yield record, resolved, reason

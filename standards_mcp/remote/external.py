@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import SecretStr
 
-from standards_mcp.calls.context import HostContext
+from standards_mcp.calls.context import CALLER, HostContext
 from standards_mcp.config.models.settings import Expansion, ServerSection, ServerSettings
+from standards_mcp.config.models.sign_in import ServerAuth
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.selection import Contributions
+from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
@@ -34,13 +37,14 @@ from .plugin import RemotePlugin, expanded
 from .resources import Links, read_remote_resources
 
 if TYPE_CHECKING:
-    from .connection import Transport
+    from .connection import Connection, Transport
     from .session import OpenSession
+    from .sign_in import Account, SignIn
 
 # Several configurations share the state folder, and may use one name for different servers. So
 # approvals are kept by the name together with these keys.
 _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
-_IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
+_IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"auth", "env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
 """The lists that the last run kept. If they change with a version, the server is asked again."""
 _APPROVED_LISTS: Final = {"tools/call": "tools", "prompts/get": "prompts"}
@@ -50,15 +54,16 @@ _C = TypeVar("_C", bound=Contribution)
 
 
 def server_records(
-    servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
+    servers: Mapping[str, ServerSection],
+    timing: Timing = DEFAULT_TIMING,
+    sign_in_key: SecretStr | None = None,
 ) -> list[PluginInfo]:
     """Return the `PluginInfo` of every configured server; start none."""
+    common = {"timing": timing, "sign_in_key": sign_in_key}
     return [
         PluginInfo(
             name=name,
-            load=partial(
-                type, "Server", (ServerPlugin,), {"required": section.required, "timing": timing}
-            ),
+            load=partial(type, "Server", (ServerPlugin,), common | {"required": section.required}),
             distribution=f"[servers.{name}]",
             settings=section,
             kind=PluginKind.SERVER,
@@ -73,6 +78,8 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
 
     Attributes:
         approvals: The server's approved definitions; None with ``approve = "always"``.
+        sign_in: The sign-in at the server; None without ``auth``.
+        sign_in_key: The key of stored tokens; None for a key in the state folder.
 
     Raises:
         InvalidSettingsError: A setting refers to an environment variable that is not set.
@@ -80,6 +87,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
 
     settings_type = ServerSettings
     kind = "server"
+    sign_in_key: SecretStr | None = None
 
     def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
         expansion = Expansion()
@@ -93,7 +101,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             name: text(value, "headers", name) for name, value in settings.headers.items()
         }
         self._url = text(settings.url or "", "url")
-        self.secrets = frozenset(expansion.secrets)
+        self.sign_in: SignIn | None = None
+        if settings.auth:
+            secret = text(settings.auth.client_secret or "", "auth", "client_secret")
+            auth = settings.auth.model_copy(update={"client_secret": secret})
+            self.sign_in = self._open_sign_in(context, auth)
+        self.secrets = self._settings_secrets = frozenset(expansion.secrets)
         identity = [_LISTS, settings.model_dump(mode="json", include=_IDENTITY_KEYS)]
         self._links = Links()
         self.approvals: Approvals | None = None
@@ -101,6 +114,15 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             self.approvals = Approvals(context.name, context.state_dir / _approvals_name(settings))
         self._withheld_reasons: Mapping[Key, str] = {}
         super().__init__(settings, context, identity, settings.start_timeout)
+
+    def _open_sign_in(self, context: PluginContext, auth: ServerAuth) -> SignIn:
+        from .sign_in import open_sign_in  # noqa: PLC0415  - few servers need it
+
+        def note_tokens(tokens: frozenset[str]) -> None:
+            self.secrets = self._settings_secrets | tokens
+
+        folder, key = context.state_dir, self.sign_in_key
+        return open_sign_in(context.name, self._url, auth, folder, key, note_tokens)
 
     @hookimpl
     @asynccontextmanager
@@ -112,19 +134,29 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 yield
             finally:
                 watcher.cancel()
+                if self.sign_in:
+                    await self.sign_in.aclose()
 
     async def health(self) -> Health:
         """Return the server's health, or the message about definitions that are not approved."""
         if self.approvals and self.approvals.message:
             return Health(status="degraded", message=self.approvals.message)
-        return await super().health()
+        health = await super().health()
+        if self.sign_in:
+            try:
+                await self.sign_in.operator.prepare()
+            except ApiError as exc:
+                return Health(status="failed", message=str(exc))
+            health = replace(health, message=f"{health.message}; {self.sign_in.status()}")
+        return health
 
     def connect(self) -> Transport:
         """Return the transport to the process or the address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
             from .transports import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
-            return HttpTransport(self._url, self._headers)
+            account = self.sign_in.operator if self.sign_in else None
+            return HttpTransport(self._url, self._headers, account)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
         from .transports import Command, StdioTransport  # noqa: PLC0415  - as above
@@ -174,7 +206,13 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 else item
                 for item in read_remote_resources(origin, *lists, self._links)
             )
-        self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
+        routes = self.sign_in.routes() if self.sign_in else ()
+        self.contributions = Contributions(
+            tuple(tools),
+            tuple(prompts),
+            resources,
+            routes=tuple(read_route(name, route) for route in routes),
+        )
 
     def _with_approval(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""
@@ -197,11 +235,47 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             if reason := self._withheld_reasons.get((kind, name := params["name"])):
                 message = f"{name} is not served here ({reason}). Ask the administrator."
                 raise NotApprovedError(message)
-        result = await self.connection.ask(method, params, caller)
+        result = await self._result(method, params, caller)
         self._links.note(objects_of(result.get("content")))
         messages = objects_of(result.get("messages"))
         self._links.note(object_of(message.get("content")) for message in messages)
         return result
+
+    async def _result(
+        self, method: str, params: Mapping[str, Any], caller: HostContext | None
+    ) -> dict[str, Any]:
+        """Return the raw result of a request, made with the caller's account if they have one."""
+        if self.sign_in is None:
+            return await self.connection.ask(method, params, caller)
+        if self.sign_in.is_for_operator(CALLER.get()):
+            await self.sign_in.operator.prepare()
+            return await self.connection.ask(method, params, caller)
+        async with self.sign_in.connection(CALLER.get(), self._connection_of) as connection:
+            return await connection.ask(method, params, caller)
+
+    def _connection_of(self, account: Account) -> Connection:
+        """Return a new connection of a caller, whose lists do not change what is served."""
+        from .connection import Connection  # noqa: PLC0415  - as above
+        from .transports import HttpTransport  # noqa: PLC0415  - as above
+        from .updates import Listing  # noqa: PLC0415  - as above
+
+        async def fetch(session: OpenSession) -> dict[str, Any]:
+            session.note_tools(self.listing.get("tools", ()))
+            return {}
+
+        def ignore(_: object) -> None:
+            """Keep what the operator's connection has listed."""
+
+        name, limits = self.context.name, (self.settings.start_timeout, self.timing.listen)
+        listing = Listing(name, fetch, ignore, ignore, *limits)
+        listing.follows = False
+        connect = partial(HttpTransport, self._url, self._headers, account)
+        return Connection(name, f"server {name!r}", connect, listing, limits[0])
+
+    async def subscribe(self, uri: str) -> None:
+        """Subscribe to a resource, but not with the operator's account for another caller."""
+        if self.sign_in is None or self.sign_in.is_for_operator(CALLER.get()):
+            await super().subscribe(uri)
 
 
 def _approvals_name(settings: ServerSettings) -> str:

@@ -50,6 +50,7 @@ from .processes import (
     processes_of,
     release,
 )
+from .sign_in import Account
 
 MAX_LINE: Final = 32 << 20
 """The greatest length of a message from a child process, in bytes."""
@@ -284,19 +285,24 @@ class HttpTransport(Transport):
 
     Attributes:
         headers: The headers of every request.
+        account: Adds an access token to every request.
     """
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    account: Account | None = field(default=None, repr=False)
     _status: int = 0
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Any]:
         """Return the streams of the connection. See `Transport`."""
+        if self.account:
+            await self.account.prepare()
         timeout = httpx2.Timeout(_HTTP_TIMEOUT, read=_READ_TIMEOUT)
         async with (
             httpx2.AsyncClient(
                 headers=dict(self.headers),
+                auth=self.account,
                 timeout=timeout,
                 event_hooks={"response": [self._note_status]},
             ) as client,
@@ -317,7 +323,10 @@ class HttpTransport(Transport):
             advice = "ask its administrator" if is_server_error else "check url and headers"
             name = responses.get(self._status, "")
             shown = f"{self._status} {name}".strip()
-            return f"it answered with HTTP status {shown}; {_REMEDIES.get(self._status, advice)}"
+            remedy = _REMEDIES.get(self._status, advice)
+            if self.account and self._status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                remedy = self.account.remedy
+            return f"it answered with HTTP status {shown}; {remedy}"
         is_page = error.message.startswith("Unexpected content type")
         return f"{error.message}; check url, which leads to no MCP server" if is_page else ""
 

@@ -72,7 +72,12 @@ class Listing:
         on_updated: Called with the URI of a resource whose contents have changed.
         seconds: Time limit for the lists of the server.
         listen_seconds: Pause before a new stream of changes, after the end of one.
+
+    Attributes:
+        follows: True to list the items again after each change.
     """
+
+    follows = True
 
     def __init__(
         self,
@@ -103,6 +108,9 @@ class Listing:
 
     async def follow(self, session: OpenSession) -> None:
         """Refresh after every change, until the connection ends."""
+        if not self.follows:
+            await session.ended.wait()
+            return
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, session)
             group.start_soon(self._refresh_changes, session)

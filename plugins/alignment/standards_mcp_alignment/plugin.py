@@ -1,18 +1,59 @@
-"""The plugin: its tools."""
+"""The plugin: its tools, prompts and commands."""
 
 from __future__ import annotations
 
-from standards_mcp import Plugin
+from collections.abc import Iterable
+
+import click
+
+from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp_catalog import Catalog
+
+from .checking.command import check_command
+from .checking.tool import check_prompts, check_tool
+from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
+from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
 
 
 class AlignmentPlugin(Plugin):
     """Checks lessons, units and editions against the standards of the catalog."""
 
     title = "Alignment with standards"
-    uses = (Catalog,)
+    needs = (Catalog,)
 
     @property
     def catalog(self) -> Catalog:
         """The standards to check against."""
         return self.context.service(Catalog)
+
+    @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the tools."""
+        return [
+            check_tool(lambda: self.catalog),
+            coverage_tool(lambda: self.catalog),
+            comparison_tool(lambda: self.catalog),
+        ]
+
+    @hookimpl
+    def register_prompts(self) -> Iterable[Prompt]:
+        """Return a prompt for each tool."""
+        return [
+            *check_prompts(),
+            coverage_prompt(),
+            comparison_prompt(),
+        ]
+
+    @hookimpl
+    def register_commands(self) -> Iterable[click.Command]:
+        """Return the group ``standards-mcp alignment``."""
+        from .correlation import align_command  # noqa: PLC0415  - costs start-up time
+
+        commands = [
+            check_command,
+            coverage_command,
+            comparison_command,
+            align_command(lambda: self.catalog),
+        ]
+        text = "Check lessons, units and editions against standards."
+        return [click.Group("alignment", commands=commands, help=text)]

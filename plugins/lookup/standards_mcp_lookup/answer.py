@@ -7,11 +7,11 @@ from typing import Final
 
 from standards_mcp import NotFoundError
 from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.matching import Match, match
 from standards_mcp_catalog.relations import retirements, told_of
 from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
-from .matching import Match, match
 from .missing import by_reason, reasons
 
 MAX_MATCHES: Final = 10

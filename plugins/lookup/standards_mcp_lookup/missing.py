@@ -10,7 +10,7 @@ from typing import Final
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.families import Family, family_of
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
-from standards_mcp_catalog.vocabulary.readings import readings
+from standards_mcp_catalog.vocabulary.readings import family_meant, readings
 
 _MOST_COMPARED: Final = 5
 """Number of missing codes to find the nearest codes for, with one request to Pinecone each."""
@@ -22,7 +22,7 @@ async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
     Raises:
         CatalogError: The catalog cannot be read.
     """
-    families = {text: _family(text) for text in missing}
+    families = {text: family_meant(text) for text in missing}
     first_of_each = {family: text for text, family in reversed(families.items())}
     compared = list(dict.fromkeys((*first_of_each.values(), *missing)))[:_MOST_COMPARED]
     answers = await asyncio.gather(*(_nearest(catalog, text) for text in compared))
@@ -45,11 +45,6 @@ def by_reason(found: Mapping[str, str]) -> str:
         ", ".join(texts) + (f" ({why})" if why else "") for why, texts in groups_by_reason.items()
     ]
     return "; ".join(groups)
-
-
-def _family(text: str) -> Family | None:
-    candidates = (family_of(reading.code) for reading in readings(text))
-    return next((family for family in candidates if family), None)
 
 
 async def _nearest(catalog: Catalog, text: str) -> list[str]:

@@ -17,12 +17,12 @@ from standards_mcp.filters import Node, combine, fields, parse_filter
 from standards_mcp_catalog import Catalog, Facets, SearchHit, SearchResult
 from standards_mcp_catalog.vocabulary.families import family_of_place
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
+from standards_mcp_catalog.vocabulary.named import NamedScope, read_named
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.notation import codes_in
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .languages import Reading, read_text
-from .named import NamedScope, read_named
 from .scope import grade_not_loaded, levels_filter, subject_not_loaded, subjects_filter
 
 _MAX_BETTER: Final = 3

@@ -13,6 +13,7 @@ import hmac
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -25,6 +26,7 @@ from mcp.server.auth.middleware.bearer_auth import (
     authorization_context,
 )
 from mcp.server.auth.provider import AccessToken
+from pydantic import SecretStr
 from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
@@ -94,6 +96,12 @@ class Credentials(BearerAuthBackend):
             conn.scope["state"][EXPIRED] = str(exc)
             return None
         return caller
+
+
+def _sent_token(request: Request) -> SecretStr:
+    """Return the token of a request that has a valid one."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    return SecretStr(_password(value) if scheme.casefold() == "basic" else value.strip())
 
 
 def _password(value: str) -> str:
@@ -180,7 +188,8 @@ class Principals:
         token = user.access_token
         if token.claims is not None:  # a JSON Web Token, whose issuer decides its scopes
             # Signing in at the issuer must not make anyone an operator.
-            return _principal(user.username, token.scopes, settings, _OPERATOR_SCOPES)
+            caller = _principal(user.username, token.scopes, settings, _OPERATOR_SCOPES)
+            return replace(caller, token=_sent_token(request))  # for other servers, to exchange it
         if is_revoked(settings, authorization_context(user)):
             return _principal(user.username, (), settings)
         return _principal(user.username, settings.tokens[token.client_id].scopes, settings)

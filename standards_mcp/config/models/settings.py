@@ -28,6 +28,7 @@ from standards_mcp.plugin.settings import Documented
 
 from . import AtStart, Seconds, Table, TextFormat
 from .http import HttpSettings, Scope
+from .sign_in import ServerAuth
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
 _SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
@@ -84,6 +85,7 @@ class ServerSettings(PluginSettings):
         cwd: The program runs in this folder. By default it is the host's own.
         url: The address of a server for streamable HTTP, in place of a command.
         headers: These headers are sent with every request to the server.
+        auth: The host signs in at the server, and sends a token with every request.
         prefix: The names of the server's tools begin with this text. By default it is the server's
             name and a dot.
         start_timeout: The server may take this many seconds to start and to list its tools.
@@ -100,6 +102,7 @@ class ServerSettings(PluginSettings):
     cwd: Path | None = None
     url: Annotated[str | None, Field(min_length=1, repr=False)] = None
     headers: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
+    auth: ServerAuth | None = None
     prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_.-]{0,31})?$")] | None = None
     start_timeout: Seconds = 20.0
     timeout: Seconds | None = None
@@ -123,6 +126,8 @@ class ServerSection(ServerSettings):
             raise ValueError("needs either command (a program) or url (an address)")
         if self.enabled and self.command is not None and self.url is not None:
             raise ValueError("has both command (a program) and url (an address); keep one of them")
+        if self.auth and (self.url is None or "authorization" in map(str.lower, self.headers)):
+            raise ValueError("auth needs a url, and no header Authorization")
         return self
 
 
@@ -238,6 +243,8 @@ class Settings(Table):
         servers: Each table is another MCP server, with a name of your choice.
         servers_file: The servers in this JSON file are added. It has ``mcpServers``, like the files
             of other clients.
+        sign_in_key: This key encrypts the tokens of users at other servers. It has 32 characters or
+            more. By default, a file in the state folder has a key.
     """
 
     autoload: Annotated[bool, AtStart()] = True
@@ -255,6 +262,7 @@ class Settings(Table):
     server: HttpSettings = Field(default_factory=HttpSettings)
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
+    sign_in_key: Annotated[SecretStr | None, Field(min_length=32), AtStart()] = None
 
     @field_validator("profile")
     @classmethod

@@ -76,6 +76,7 @@ class LocalStore:
         self._opening = threading.RLock()
         self._database: Database | None = None
         self._facets: tuple[int, Facets] | None = None
+        self._keys: tuple[int, frozenset[str]] | None = None
 
     # -- reading
 
@@ -128,7 +129,7 @@ class LocalStore:
     def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to *identifier*."""
         database = self.database
-        keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
+        keys = nearest(canonical_key(identifier), self._keys_of(database), limit)
         found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
         return [record for records in found for record in without_replaced(records)[:1]]
 
@@ -311,6 +312,12 @@ class LocalStore:
                 ),
             )
         return self._facets[1]
+
+    def _keys_of(self, database: Database) -> frozenset[str]:
+        revision = database.revision
+        if self._keys is None or self._keys[0] != revision:
+            self._keys = (revision, frozenset(database.keys("code:")))
+        return self._keys[1]
 
     def _empty_note(self) -> str:
         return (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from .families import COMMON_CORE, LABELS, family_of
+from .families import COMMON_CORE, LABELS, Family, family_of
 from .names import state_named
 from .notation import asn_id_of, codes_in, guid_of, is_common_core, plain_text
 
@@ -106,6 +106,12 @@ def readings(text: str) -> tuple[Reading, ...]:
     bare = _without_label(unwrapped(plain_text(text)))
     found = (Reading(text.strip()), Reading(bare), *_uncertain_readings(bare))
     return tuple(dict.fromkeys(each for each in found if each.code))
+
+
+def family_meant(text: str) -> Family | None:
+    """Return the family of the first reading of *text* that has one."""
+    families = (family_of(reading.code) for reading in readings(text))
+    return next((family for family in families if family), None)
 
 
 def codes_of_places(text: str) -> Iterator[Reading]:

@@ -35,7 +35,7 @@ def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
     known = set(candidates)
     meant = likely_keys(key)
     likely = [*(each for each in meant if each in known), *_neighbours(meant, known)]
-    bands = {each.replace("-", "."): each for each in sorted(known) if "-" in each}
+    bands = {each.replace("-", "."): each for each in sorted(filter(_has_dash, known))}
     mistyped = set(_one_edit_away(key.replace("-", ".")))  # in a mistyped band the dash is a dot
     one_edit = known & mistyped | {bands[each] for each in bands.keys() & mistyped}
     alike = sorted(one_edit, key=lambda each: (-_equal_segments(key, each), each))
@@ -44,6 +44,10 @@ def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
     if family := family_of(key):
         near = {each: None for each in near if family_of(each) in {family, None}}
     return list(near)[:limit]
+
+
+def _has_dash(key: str) -> bool:
+    return "-" in key
 
 
 def likely_keys(key: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from standards_mcp_catalog import Catalog, StandardRecord
-from standards_mcp_catalog.vocabulary.names import jurisdictions_named
-from standards_mcp_catalog.vocabulary.readings import Reading, Request
+from .base import Catalog
+from .records import StandardRecord
+from .vocabulary.names import jurisdictions_named
+from .vocabulary.readings import Reading, Request
 
 _Found = Mapping[str, Sequence[StandardRecord]]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
-from standards_mcp_search.named import read_named
+from standards_mcp_catalog.vocabulary.named import read_named
 
 MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")
 

@@ -1,0 +1,1 @@
+"""``compare_standards``: what changed between two sets or two editions of standards."""
