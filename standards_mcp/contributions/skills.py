@@ -32,7 +32,6 @@ _NO_ARGUMENTS: Final = UncheckedArguments({"type": "object", "properties": {}})
 # Not the types of this machine, so that every machine serves the same.
 _TYPES: Final = mimetypes.MimeTypes()
 _TYPES.add_type("text/markdown", ".md")
-_DIGEST: Final = "standards-mcp/digest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +134,6 @@ def _file(skill: RegisteredSkill, listed: Mapping[str, Any], data: bytes) -> Reg
         template=None,
         skill=skill.published,
         extra={"size": listed["size"]},
-        meta={_DIGEST: listed["digest"]},  # so that a changed file changes the list of resources
     )
 
 

@@ -232,12 +232,13 @@ def page_of(
 
 
 def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
-    """Return the definitions of the visible contributions, by kind."""
+    """Return what is visible to clients, by kind; entries of skills count as resources."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
+    entries = [item.entry for item in visible(selection.skills)]
     return {
         "tools": [wire_tool(item) for item in selection.visible_tools],
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
-        "resources": [wire_resource(item) for item in resources],
+        "resources": [*map(wire_resource, resources), *entries],
     }
 
 
@@ -314,7 +315,8 @@ def wire_resource(item: RegisteredResource) -> types.Resource | types.ResourceTe
         "title": item.title,
         "description": item.description or None,
         "mime_type": item.resource.mime_type,
-        "_meta": {"standards-mcp/plugin": item.plugin, **item.meta},
+        # Keys of a skill's files should have the prefix of the extension.
+        "_meta": None if item.skill else {"standards-mcp/plugin": item.plugin, **item.meta},
     }
     if item.template:
         return _with_extra(types.ResourceTemplate, item, uri_template=uri, **fields)

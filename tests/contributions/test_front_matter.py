@@ -49,7 +49,16 @@ def test_all_fields_are_kept_as_the_author_wrote_them(fields: str, more: dict[st
         (skill(f"name: plan-it\ndescription: {'x' * 1025}\n"), "its description"),
         *(
             (skill(f"name: {name}\ndescription: Plan it.\n"), "its name")
-            for name in ("Plan", "plan_it", "-plan", "plan-", "plan--it", "plän", "'1\\n'", "a" * 65)
+            for name in (
+                "Plan",
+                "plan_it",
+                "-plan",
+                "plan-",
+                "plan--it",
+                "plän",
+                "'1\\n'",
+                "a" * 65,
+            )
         ),
         (skill("name: 7\ndescription: Plan it.\n"), "its name"),
         (skill(NAMED + "license: 1\n"), "its license"),

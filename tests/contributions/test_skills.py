@@ -12,7 +12,7 @@ from support.hosts import MakeHost
 
 from standards_mcp import Plugin, PluginError, Resource, Skill, Tool, hookimpl, skill, tool
 from standards_mcp.calls.context import HostContext, Principal
-from standards_mcp.contributions.selection import Access, gained, visible
+from standards_mcp.contributions.selection import EVERYTHING, Access, gained, visible
 from standards_mcp.contributions.skills import MAX_BYTES, MAX_FILES, read_skill
 from standards_mcp.errors import NotServedError
 from standards_mcp.host import Host
@@ -49,11 +49,11 @@ def plugin_with(*skills: Any, **tools: str) -> type[Plugin]:
     return Made
 
 
-def served(host: Host, access: Access = Access()) -> list[str]:
+def served(host: Host, access: Access = EVERYTHING) -> list[str]:
     return [item.declared for item in visible(host.select(access).skills)]
 
 
-def uris(host: Host, access: Access = Access()) -> list[str]:
+def uris(host: Host, access: Access = EVERYTHING) -> list[str]:
     return [item.resource.uri for item in visible(host.select(access).resources)]
 
 
@@ -86,7 +86,9 @@ async def test_a_folder_is_served_with_all_of_its_files(make_host: MakeHost, tmp
         "references/eu/a%20b.md": "text/markdown",
         "scripts/run.py": "text/x-python",
     }
-    listed = {each["uri"].removeprefix("skill://plan-it/"): each for each in item.definition["resources"]}
+    listed = {
+        each["uri"].removeprefix("skill://plan-it/"): each for each in item.definition["resources"]
+    }
     assert list(listed) == list(expected)
     resources = {each.resource.uri: each.resource.mime_type for each in host.visible().resources}
     assert resources == {f"skill://plan-it/{path}": kind for path, kind in expected.items()}
@@ -165,7 +167,9 @@ def test_a_folder_that_breaks_a_rule_is_refused(files: dict[str, Any], reason: s
 def test_the_largest_skill_is_served(tmp_path: Path):
     most = MAX_BYTES - len(text_of("plan-it"))
     files: dict[str, Any] = {f"f{number}": "" for number in range(MAX_FILES - 2)}
-    item = read_skill("acme", Skill(source=folder_of(tmp_path, "plan-it", **files, big=b"x" * most)))
+    item = read_skill(
+        "acme", Skill(source=folder_of(tmp_path, "plan-it", **files, big=b"x" * most))
+    )
     assert len(item.entry["resources"]) == MAX_FILES
     assert sum(each["size"] for each in item.entry["resources"]) == MAX_BYTES
 

@@ -58,7 +58,9 @@ PLUGIN = '''
 def fill(folder: Path) -> None:
     skill = folder / "plan-it"
     (skill / "references" / "eu").mkdir(parents=True)
-    (skill / "SKILL.md").write_text("---\nname: plan-it\ndescription: Plan.\nlicense: MIT\n---\nGo\n")
+    (skill / "SKILL.md").write_text(
+        "---\nname: plan-it\ndescription: Plan.\nlicense: MIT\n---\nGo\n"
+    )
     (skill / "references" / "codes.md").write_text("codes")
     (skill / "references" / "eu" / "map.png").write_bytes(b"\x89PNG\xff")
 
@@ -81,7 +83,10 @@ def meta(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 async def asked(
-    host: Host, meta: dict[str, Any], *requests: tuple[str, dict[str, Any]], caller: Principal = LOCAL
+    host: Host,
+    meta: dict[str, Any],
+    *requests: tuple[str, dict[str, Any]],
+    caller: Principal = LOCAL,
 ) -> list[dict[str, Any]]:
     """Return the results, or errors, of requests in one protocol generation."""
     envelope = {"_meta": meta} if meta else {}
@@ -97,7 +102,9 @@ async def asked(
 async def test_both_generations_see_that_the_server_has_skills(host: Host, meta: dict[str, Any]):
     first = ("server/discover", {}) if meta else ("ping", {})
     introduction, *_ = await asked(host, meta, first)
-    assert introduction["capabilities"]["extensions"] == {f"{PREFIX}/skills": {"directoryRead": True}}
+    assert introduction["capabilities"]["extensions"] == {
+        f"{PREFIX}/skills": {"directoryRead": True}
+    }
     assert "resources" in introduction["capabilities"]
 
 
@@ -223,24 +230,24 @@ async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
         (part,) = (await client.read_resource(uri)).contents
         return f"sha256:{hashlib.sha256(part.text.encode()).hexdigest()}"
 
-    async with open_client(host, message_handler=hear) as client:
-        async with anyio.create_task_group() as group:
+    async def listen() -> None:
+        if client.protocol_version >= "2026":
+            async with client.listen(resources_list_changed=True):
+                await anyio.sleep_forever()
 
-            async def listen() -> None:
-                async with client.listen(resources_list_changed=True):
-                    await anyio.sleep_forever()
-
-            if client.protocol_version >= "2026":
-                group.start_soon(listen)
-            await host.manager.wait_started()
-            await anyio.sleep(0.5)  # the start itself is announced, too
-            for text in ("other", "again"):  # as long as the text before
-                before, heard[:] = listed(), []
-                await client.call_tool("rewrite", {"text": text})
-                while (entry := listed()) == before:
-                    content = await read()
-                    assert entry != listed() or content == entry
-                assert await read() == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-                assert await read() == listed()
-                await until(lambda: heard)
-            group.cancel_scope.cancel()
+    async with (
+        open_client(host, message_handler=hear) as client,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listen)
+        await host.manager.wait_started()
+        await anyio.sleep(0.5)  # the start itself is announced, too
+        for text in ("other", "again"):  # as long as the text before
+            before, heard[:] = listed(), []
+            await client.call_tool("rewrite", {"text": text})
+            while (entry := listed()) == before:
+                content = await read()
+                assert entry != listed() or content == entry
+            assert await read() == listed() == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+            await until(lambda: heard)
+        group.cancel_scope.cancel()
