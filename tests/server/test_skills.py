@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import Client
 from mcp_types import INVALID_PARAMS, ResourceListChangedNotification
 from support.conversations import conversation, request
 from support.hosts import Install, MakeHost, OpenClient
@@ -217,8 +218,7 @@ async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
     heard: list[object] = []
 
     async def hear(message: object) -> None:
-        if isinstance(message, ResourceListChangedNotification):
-            heard.append(message)
+        heard.extend([message] * isinstance(message, ResourceListChangedNotification))
 
     uri = "skill://plan-it/references/codes.md"
 
@@ -230,16 +230,16 @@ async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
         (part,) = (await client.read_resource(uri)).contents
         return f"sha256:{hashlib.sha256(part.text.encode()).hexdigest()}"
 
-    async def listen() -> None:
-        if client.protocol_version >= "2026":
-            async with client.listen(resources_list_changed=True):
-                await anyio.sleep_forever()
+    async def listen(client: Client) -> None:
+        async with client.listen(resources_list_changed=True):
+            await anyio.sleep_forever()
 
     async with (
         open_client(host, message_handler=hear) as client,
         anyio.create_task_group() as group,
     ):
-        group.start_soon(listen)
+        if client.protocol_version >= "2026":
+            group.start_soon(listen, client)
         await host.manager.wait_started()
         await anyio.sleep(0.5)  # the start itself is announced, too
         for text in ("other", "again"):  # as long as the text before

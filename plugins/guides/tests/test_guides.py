@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp_types import TextResourceContents
 from support.environments import TOOLS
@@ -17,15 +18,17 @@ from support.peer import COMMAND
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_guides import GuidesPlugin
 
-pytestmark = pytest.mark.anyio
 NAMES = ("write-a-plugin", "operate-this-service")
 
 
-async def text_of(connect: Connect, name: str) -> str:
-    async with connect(GuidesPlugin, name="guides") as client:
-        (content,) = (await client.read_resource(f"skill://{name}/SKILL.md")).contents
-    assert isinstance(content, TextResourceContents)
-    return content.text
+def text_of(connect: Connect, name: str) -> str:
+    async def read() -> str:
+        async with connect(GuidesPlugin, name="guides") as client:
+            (content,) = (await client.read_resource(f"skill://{name}/SKILL.md")).contents
+        assert isinstance(content, TextResourceContents)
+        return content.text
+
+    return anyio.run(read)
 
 
 def commands(text: str) -> list[str]:
@@ -71,29 +74,27 @@ class Shell:
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.usefixtures("starter_catalog")
-async def test_the_commands_of_write_a_plugin_make_one_that_is_served(
-    connect: Connect, tmp_path: Path
-):
+def test_the_commands_of_write_a_plugin_make_one_that_is_served(connect: Connect, tmp_path: Path):
     (folder := tmp_path / "work").mkdir()
     shell = Shell(folder)
-    told = {line: shell(line) for line in commands(await text_of(connect, "write-a-plugin"))}
+    told = {line: shell(line) for line in commands(text_of(connect, "write-a-plugin"))}
     assert [line.split()[0] for line in told][:3] == ["standards-mcp", "cd", "python"]
     assert "acme_outline" in told["standards-mcp tools"]
     assert "acme" in told["standards-mcp plugins info acme"]
     assert "3.NF.A.1" in next(out for line, out in told.items() if " call acme" in line)
     for kind in ("filters", "prompts", "resources", "routes", "skills"):
-        assert f"`{kind}`" in await text_of(connect, "write-a-plugin")
+        assert f"`{kind}`" in text_of(connect, "write-a-plugin")
 
 
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.usefixtures("starter_catalog")
-async def test_the_commands_of_operate_this_service_run_and_change_nothing(
+def test_the_commands_of_operate_this_service_run_and_change_nothing(
     connect: Connect, tmp_path: Path
 ):
     (folder := tmp_path / "work").mkdir()
     shell, home = Shell(folder), Path(os.environ["HOME"])
-    lines = commands(await text_of(connect, "operate-this-service"))
+    lines = commands(text_of(connect, "operate-this-service"))
     told = {line: shell(line) for line in lines}
     assert "find_relevant_standards" in told["standards-mcp tools"]
     dry = [line for line in lines if "disable" in line]
@@ -103,9 +104,9 @@ async def test_the_commands_of_operate_this_service_run_and_change_nothing(
     assert not list(folder.rglob("*.toml"))
 
 
-async def test_each_command_and_each_key_of_the_guides_exists(connect: Connect):
+def test_each_command_and_each_key_of_the_guides_exists(connect: Connect):
     for name in NAMES:
-        text = await text_of(connect, name)
+        text = text_of(connect, name)
         for found in set(re.findall(r"`standards-mcp ([a-z]+(?: [a-z]+)*)", text)):
             words = [word for word in found.split() if word not in {"library", "http"}]
             ran = subprocess.run(
