@@ -323,7 +323,7 @@ def test_skills_are_listed_with_their_tools_and_the_reason_if_one_is_hidden(inst
     assert plan["uri"] == "skill://plan-it/SKILL.md"
     assert [each["size"] for each in plan["resources"]] == [44]
     assert (check["served"], check["reason"]) == (False, "[skills] disable has 'check-it'")
-    assert "not served: [skills] disable has 'check-it'" in done("skills")
+    assert "not served: [skills] disable has" in done("skills")
     info = data("plugins", "info", "skilled")
     assert (info["skills"], info["resources"]) == (["plan-it"], [])
     hidden = data("--set", 'tools.disable=["find_*"]', "skills")[0]
