@@ -33,11 +33,6 @@ class RegisteredPrompt(Contribution):
     timeout: float | None = None
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """The declared names of required tools."""
-        return self.prompt.needs
-
-    @property
     def completers(self) -> Mapping[str, Completer]:
         """The completers, by the names of the arguments."""
         return self.prompt.complete

@@ -40,7 +40,6 @@ from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
 _Item = TypeVar("_Item", bound=RegisteredTool | RegisteredPrompt | RegisteredResource)
-_Needing = TypeVar("_Needing", RegisteredPrompt, RegisteredSkill)
 _TOOL_IN_BRACES: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
@@ -197,7 +196,7 @@ def select(
     )
     names = {item.declared for item in visible(tools)}
     prompts = tuple(
-        _hide_without_tools(item, names)
+        _hide_without_tools(item, item.prompt.needs, names)
         for item, _ in _apply_overrides(contributions.prompts, "prompts", rules, problems)
     )
     plain = [item for item in contributions.resources if not item.skill]
@@ -206,9 +205,7 @@ def select(
     names = {
         item.declared for item in visible(tools) if item.published in {item.declared, item.portable}
     }
-    skills = tuple(
-        _hide_without_tools(_with_reason(item, rules), names) for item in contributions.skills
-    )
+    skills = tuple(_selected_skill(item, rules, names) for item in contributions.skills)
     resources += _skill_files(contributions.resources, skills, settings)
     routes = tuple(
         replace(
@@ -309,16 +306,18 @@ def _with_arguments(item: RegisteredTool, override: Override) -> RegisteredTool:
     return item
 
 
-def _hide_without_tools(item: _Needing, tools: Collection[str]) -> _Needing:
-    missing = next((name for name in item.needs if name not in tools), None)
+def _hide_without_tools(item: _C, needs: Iterable[str], tools: Collection[str]) -> _C:
+    missing = next((name for name in needs if name not in tools), None)
     if item.hidden_reason or missing is None:
         return item
     return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
 
 
-def _with_reason(item: RegisteredSkill, rules: _Rules) -> RegisteredSkill:
+def _selected_skill(
+    item: RegisteredSkill, rules: _Rules, tools: Collection[str]
+) -> RegisteredSkill:
     reason = item.error or item.conflict or rules.hidden_reason(item, "skills")
-    return replace(item, hidden_reason=reason)
+    return _hide_without_tools(replace(item, hidden_reason=reason), item.needs, tools)
 
 
 def _skill_files(

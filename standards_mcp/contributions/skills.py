@@ -15,7 +15,7 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Resource, Skill
 
 from .arguments import Arguments, UncheckedArguments
-from .base import Contribution, naming_declaration, raise_first_fault
+from .base import Contribution, naming_declaration
 from .front_matter import read_front_matter
 from .resources import Contents, RegisteredResource
 
@@ -68,7 +68,8 @@ def read_skill(plugin: str, item: object) -> RegisteredSkill:
     source = item.source() if callable(item.source) else item.source
     folder = "" if isinstance(source, str) else source.name
     with naming_declaration(plugin, f"skill {folder!r}" if folder else "a skill"):
-        raise_first_fault({"its needs must be a list of tools": isinstance(item.needs, str)})
+        if isinstance(item.needs, str) or not all(isinstance(name, str) for name in item.needs):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError("its needs must be a list of names of tools")
         contents = {SKILL_FILE: source.encode()} if isinstance(source, str) else _files_in(source)
         skill = skill_of(plugin, contents, item.needs)
         if folder not in ("", skill.declared):

@@ -223,7 +223,10 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.secrets = self._env_secrets | long_texts(
             [secret_options, *self._variable_values(described.secret_variables)]
         )
-        skills = tuple(skill_of(name, each.contents, each.needs) for each in described.skills)
+        try:
+            skills = tuple(skill_of(name, each.contents, each.needs) for each in described.skills)
+        except ValueError as exc:
+            raise self._other_version(str(exc)) from None
         self.contributions = Contributions(
             tuple(isolated_tool(name, tool, calls) for tool in described.tools),
             tuple(isolated_prompt(name, prompt, calls) for prompt in described.prompts),

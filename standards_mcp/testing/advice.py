@@ -84,9 +84,10 @@ def needs_faults(
     """
     known_tools = {*tools, *_HOST_TOOLS}
     for item in items:
-        names = item.needs
-        if isinstance(item, RegisteredPrompt):
-            names = (*names, *item.prompt.uses)
+        if isinstance(item, RegisteredSkill):
+            names = item.needs
+        else:
+            names = (*item.prompt.needs, *item.prompt.uses)
         for name in names:
             close = get_close_matches(name, known_tools, n=1, cutoff=_MISSPELLING_CUTOFF)
             if close and name not in known_tools:

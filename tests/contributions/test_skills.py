@@ -200,9 +200,10 @@ def test_what_is_no_skill_is_refused(item: Any):
         read_skill("acme", item)
 
 
-def test_needs_is_a_list():
-    with pytest.raises(PluginError, match="needs"):
-        read_skill("acme", Skill(source=text_of("a"), needs="find"))  # type: ignore[arg-type]
+@pytest.mark.parametrize("needs", ["find", ("find", 5), ([],)])
+def test_needs_is_a_list_of_names(needs: Any):
+    with pytest.raises(PluginError, match="its needs must be a list of names of tools"):
+        read_skill("acme", Skill(source=text_of("a"), needs=needs))
 
 
 @pytest.mark.parametrize("first", ["skill", "resource"])

@@ -1,7 +1,4 @@
-"""``[tools]``, ``[prompts]``, ``[resources]``, ``[skills]`` and ``[profiles.*]``.
-
-They have the rules of selection, and names and limits.
-"""
+"""Tables of contributions, and ``[profiles.*]``: selection, names and limits."""
 
 from __future__ import annotations
 
