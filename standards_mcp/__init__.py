@@ -1,15 +1,15 @@
 """The public API for plugin authors.
 
 A plugin is a subclass of `Plugin`, announced in the entry-point group ``standards_mcp.plugins``;
-its methods declare tools, prompts and resources with `tool`, `prompt` and `resource`. Methods with
-`hookimpl` implement the hooks of `standards_mcp.hookspecs`.
+its methods declare tools, prompts, resources and skills with `tool`, `prompt`, `resource` and
+`skill`. Methods with `hookimpl` implement the hooks of `standards_mcp.hookspecs`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .decorators import prompt, resource, tool
+    from .decorators import prompt, resource, skill, tool
     from .errors import (
         ApiError,
         CannotAskError,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Route,
         Service,
         ServiceUrl,
+        Skill,
         Tool,
         ToolCall,
         ToolCaller,
@@ -79,6 +80,7 @@ __all__ = [
     "Service",
     "ServiceError",
     "ServiceUrl",
+    "Skill",
     "StandardsMcpError",
     "TimedOutError",
     "Tool",
@@ -94,6 +96,7 @@ __all__ = [
     "may_use_proxy",
     "prompt",
     "resource",
+    "skill",
     "tool",
 ]
 

@@ -1,4 +1,4 @@
-"""Decorators that declare functions as tools, prompts and resources.
+"""Decorators that declare functions as tools, prompts, resources and skills.
 
 A decorator returns the function itself. The host finds decorated methods of a plugin; any other
 decorated function must be returned by a hook such as ``register_tools``.
@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import TypedDict, Unpack
 
-from .plugin import Completer, Prompt, Resource, Tool
+from .plugin import Completer, Prompt, Resource, Skill, Tool
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _DECLARATIONS: Final = "__standards_mcp__"
-_Declaration: TypeAlias = Tool | Prompt | Resource
+_Declaration: TypeAlias = Tool | Prompt | Resource | Skill
 _D = TypeVar("_D", bound=_Declaration)
 _Method: TypeAlias = Callable[
     [Any, str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]
@@ -121,6 +121,22 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]
     return declared
 
 
+@overload
+def skill(function: _F, /) -> _F: ...
+@overload
+def skill(*, needs: tuple[str, ...] = ()) -> Callable[[_F], _F]: ...
+def skill(function: Any = None, /, **options: Any) -> Any:
+    """Declare a function as a `Skill`: it returns the folder, or the text of ``SKILL.md``.
+
+    Args:
+        options: The other fields of `Skill`.
+
+    Raises:
+        TypeError: An option is not a field of `Skill`, or the object is not a function.
+    """
+    return _declare(Skill, options, function)
+
+
 def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
     """Yield the declarations of one kind on a plugin's methods, in order, base classes first.
 
@@ -131,8 +147,8 @@ def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
         for mark in _marks(inspect.getattr_static(type(plugin), name)):
             if isinstance(mark, kind):
                 # Only marked names are read, so a property of the plugin does not run.
-                item = replace(mark, function=getattr(plugin, name))
-                if not isinstance(item, Tool):
+                item = _with_function(mark, getattr(plugin, name))
+                if isinstance(item, Prompt | Resource):
                     item = replace(item, complete=_bound(plugin, item.complete))
                 yield item
 
@@ -152,7 +168,11 @@ def _declared_names(plugin: object) -> Iterable[str]:
 def declared(item: object, kind: type[_D]) -> Iterable[object]:
     """Return the declarations of an object that a hook returned, or the object without any."""
     marks = [mark for mark in _marks(item) if isinstance(mark, kind)]
-    return [replace(mark, function=cast("Any", item)) for mark in marks] or (item,)
+    return [_with_function(mark, item) for mark in marks] or (item,)
+
+
+def _with_function(mark: _D, function: Any) -> _D:
+    return replace(mark, **{"source" if isinstance(mark, Skill) else "function": function})
 
 
 def _bound(plugin: object, completers: Mapping[str, Completer]) -> Mapping[str, Completer]:
@@ -176,6 +196,8 @@ def _declare(kind: type[_Declaration], options: Mapping[str, Any], function: Any
             advice = f"write @{name}(name=...)" if is_name else "put it directly above the function"
             raise TypeError(f"@{name} decorates a function, not {function!r}; {advice}")
         fields: dict[str, Any] = {"name": plain.__name__, **options, "function": plain}
+        if kind is Skill:  # its name is in its front matter
+            fields = {**options, "source": plain}
         setattr(plain, _DECLARATIONS, (*_marks(plain), kind(**fields)))
         return function
 

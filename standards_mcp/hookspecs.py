@@ -1,8 +1,8 @@
 """The hooks that a plugin can implement.
 
 All hooks are synchronous and must not do I/O; the functions and objects that they return may. Hooks
-that return tools, prompts, resources, filters and routes are called before the server starts, and
-again after `PluginContext.contributions_changed`.
+that return contributions are called before the server starts, and again after
+`PluginContext.contributions_changed`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 import pluggy
 
-from .plugin import Filter, Health, Prompt, Resource, Route, Service, Tool, ToolHandler
+from .plugin import Filter, Health, Prompt, Resource, Route, Service, Skill, Tool, ToolHandler
 
 PROJECT: Final = "standards_mcp"
 
@@ -48,6 +48,12 @@ def register_prompts() -> Iterable[Prompt | Callable[..., Any]]:
 @hookspec
 def register_resources() -> Iterable[Resource | Callable[..., Any]]:
     """Return the plugin's resources and templates, or functions with ``@resource``."""
+    return ()
+
+
+@hookspec
+def register_skills() -> Iterable[Skill | Callable[..., Any]]:
+    """Return the plugin's skills, or functions with ``@skill``."""
     return ()
 
 

@@ -19,10 +19,18 @@ EXPORTED = [
     *("Filter", "FilterError", "FilterExpression", "Health", "InvalidInputError", "Message"),
     *("NotFoundError", "Plugin", "PluginConflictError", "PluginContext"),
     *("PluginDeprecationWarning", "PluginError", "PluginSettings", "Prompt", "Resource"),
-    *("Route", "Service", "ServiceError", "ServiceUrl", "StandardsMcpError", "TimedOutError"),
+    *(
+        "Route",
+        "Service",
+        "ServiceError",
+        "ServiceUrl",
+        "Skill",
+        "StandardsMcpError",
+        "TimedOutError",
+    ),
     *("Tool", "ToolCall", "ToolCaller", "ToolError", "ToolHandler", "ToolResult", "Variable"),
     *("hookimpl", "is_loopback", "is_unencrypted", "may_use_proxy", "prompt", "resource"),
-    *("tool",),
+    *("skill", "tool"),
 ]
 FOR_COMMANDS = [
     *("Finding", "Level", "MASK", "Report", "ServerCommand", "ServerCommands", "ask"),

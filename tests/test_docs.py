@@ -97,9 +97,10 @@ class TablesPlugin(Plugin[TablesSettings]):
 
 REST_OF_THE_TUTORIAL = """
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 from standards_mcp import (
-    ApiError, CallContext, InvalidInputError, ToolResult, hookimpl, prompt, resource,
+    ApiError, CallContext, InvalidInputError, ToolResult, hookimpl, prompt, resource, skill,
 )
 
 {markdown}
@@ -113,6 +114,8 @@ class WholePlugin(RubricsPlugin):
 
 {prompts}
 {resource}
+
+{skill}
 
     @tool(read_only=True)
     def call_service(
@@ -189,13 +192,22 @@ def test_the_plugin_of_the_tutorial_works(install: Install, capfd: pytest.Captur
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
+def write_skill(site: Path) -> None:
+    """Write the skill of the tutorial beside its plugin."""
+    (text,) = blocks("docs/plugins/writing.md", "markdown")
+    folder = site / "skills" / "grade-fairly"
+    (folder / "references").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    (folder / "references" / "levels.md").write_text("1 to 4", encoding="utf-8")
+
+
 def whole_tutorial() -> str:
     """Return the plugin with all that the later sections of the tutorial add to it."""
-    plugin, *_, markdown, failing, asking, prompts, resource, view, _ = blocks(
+    plugin, *_, markdown, failing, asking, prompts, resource, view, skill, _ = blocks(
         "docs/plugins/writing.md", "python"
     )
-    resources = f"{resource}\n{view}"
-    methods = {"prompts": indent(prompts, "    "), "resource": indent(resources, "    ")}
+    texts = {"prompts": prompts, "resource": f"{resource}\n{view}", "skill": skill}
+    methods = {name: indent(text, "    ") for name, text in texts.items()}
     parts = {"markdown": markdown, "failing": failing, "asking": asking, **methods}
     return plugin + REST_OF_THE_TUTORIAL.format(**parts)
 
@@ -204,7 +216,10 @@ def whole_tutorial() -> str:
 def test_the_later_sections_of_the_tutorial_do_what_they_say(
     install: Install, capfd: pytest.CaptureFixture[str]
 ):
-    install("rubrics", whole_tutorial())
+    write_skill(install("rubrics", whole_tutorial()).parent)
+    assert cli.run(["skills"]) == 0
+    shown = capfd.readouterr().out.split(maxsplit=3)
+    assert shown == ["grade-fairly", "rubrics", "skill://grade-fairly/SKILL.md", "served\n"]
     assert cli.run(["call", "plan_rubric", "--args", '{"topic": "clocks"}']) == 0
     assert "steps" in capfd.readouterr().out
     assert cli.run(["call", "call_service", "--args", '{"status": 429}']) == 1
@@ -254,6 +269,7 @@ def test_the_tests_of_the_tutorial_pass(install: Install, tmp_path: Path):
     tests = "\n".join(blocks("docs/plugins/testing.md", "python"))
     source = whole_tutorial()
     module = install("rubrics", source).rename(tmp_path / "standards_mcp_rubrics.py")
+    write_skill(tmp_path)
     file = module.with_name("test_rubrics.py")
     file.write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", file]

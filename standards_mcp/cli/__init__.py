@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "resources": "tools:resources",
     "serve": "serve:serve",
     "servers": "servers:servers",
+    "skills": "tools:skills",
     "tools": "tools:tools",
 }
 
@@ -336,7 +337,7 @@ Examples:
 @click.version_option(package_name="standards-mcp", prog_name="standards-mcp")
 @click.pass_context
 def cli(ctx: click.Context, /, **options: Any) -> None:
-    """Serve the tools, prompts and resources of plugins by the Model Context Protocol.
+    """Serve the tools, prompts, resources and skills of plugins by the Model Context Protocol.
 
     Without a command, it serves MCP over stdio like `serve`.
     """

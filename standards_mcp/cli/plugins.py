@@ -21,6 +21,7 @@ from standards_mcp.config.layers import plugin_variables, variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
 from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import disabled_reason, install_hint
@@ -34,7 +35,7 @@ from .invocation import Invocation
 
 _INFO_ROWS: Final = (
     *("name", "version", "distribution", "status", "reason"),
-    *("tools", "prompts", "resources", "filters", "routes"),
+    *("tools", "prompts", "resources", "skills", "filters", "routes"),
 )
 
 
@@ -110,7 +111,8 @@ def info(invocation: Invocation, /, name: str) -> Report:
         "requires": list(record.info.requires),
         "tools": _names(selection.tools, name),
         "prompts": _names(selection.prompts, name),
-        "resources": _names(selection.resources, name),
+        "resources": _names((item for item in selection.resources if not item.skill), name),
+        "skills": [item.declared for item in visible(selection.skills) if item.plugin == name],
         "filters": [item.name for item in record.contributions.filters],
         "routes": [item.declared for item in selection.routes if item.plugin == name],
         "keys": [dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys],

@@ -1,4 +1,4 @@
-"""``standards-mcp tools``, ``prompts``, ``resources`` and ``call``."""
+"""``standards-mcp tools``, ``prompts``, ``resources``, ``skills`` and ``call``."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _list_newly_exposed(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
-    """Return the tools and prompts that only *after* exposes."""
+    """Return the tools, prompts and skills that only *after* exposes."""
     try:
         manager = invocation.listed_host.manager
     except StandardsMcpError as exc:
@@ -275,6 +275,18 @@ def resources(invocation: Invocation) -> Report:
         for item in invocation.listed_host.visible().resources
     ]
     return _listed(entries, "resource")
+
+
+@click.command(epilog=examples("skills", "skills --json"))
+@click.pass_obj
+@reports
+def skills(invocation: Invocation) -> Report:
+    """List every skill, its tools, and the reason if it is not served."""
+    entries = [
+        _common_keys(item) | {"name": item.declared, "needs": list(item.needs)} | item.definition
+        for item in invocation.listed_host.visible().skills
+    ]
+    return _listed(entries, "skill")
 
 
 def _listed(entries: list[dict[str, Any]], kind: str) -> Report:

@@ -210,13 +210,13 @@ def _patterns(
         for table, rules in settings.rules(kind, profiles):
             yield (*table, "enable"), rules.enable, kind, valid_names
             yield (*table, "disable"), rules.disable, kind, valid_names
-        for name in getattr(settings, kind).overrides:
+        for name in getattr(getattr(settings, kind), "overrides", ()):
             yield (kind, "overrides", name), (name,), kind, valid_names
     if all_names := [name for group in names.contributions.values() for name in group]:
         for name, scope in settings.server.auth.scopes.items():
             path = ("server", "auth", "scopes", name)
             patterns = scope.names if isinstance(scope, Scope) else scope
-            yield path, patterns, "tools, prompts or resources", all_names
+            yield path, patterns, "tools, prompts, resources or skills", all_names
 
 
 def _isolation_keys(settings: Settings) -> Iterator[Problem]:

@@ -70,6 +70,17 @@ class Arguments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class UncheckedArguments:
+    """Arguments that only another server checks, so that its error messages reach the client."""
+
+    schema: Schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments unchecked. See `Arguments.validate`."""
+        return dict(arguments)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelArguments:
     """Arguments derived from a function's signature and the registered filters.
 

@@ -1,4 +1,4 @@
-"""The common part of tools, prompts and resources: name, plugin, texts and limits."""
+"""The common part of tools, prompts, resources and skills: name, plugin, texts and limits."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """A tool, a prompt or a resource of a plugin.
+    """A tool, a prompt, a resource or a skill of a plugin.
 
     Attributes:
-        kind: ``tool``, ``prompt`` or ``resource``.
+        kind: ``tool``, ``prompt``, ``resource`` or ``skill``.
         declared: The name in the author's declaration.
         published: The name that clients see.
         limits: The limits of calls, from the configuration.

@@ -39,15 +39,16 @@ def apply_override(item: _C, override: Override, settings: Settings) -> _C:
         published=override.name or (item.declared if as_declared else item.portable),
         title=override.title or item.title,
         description=override.description or item.description,
-        limits=_item_limits(item, override, settings),
+        limits=item_limits(item, override, settings),
     )
 
 
-def _item_limits(
+def item_limits(
     item: RegisteredTool | RegisteredPrompt | RegisteredResource,
     override: Override,
     settings: Settings,
 ) -> Limits:
+    """Return the limits of a tool, a prompt or a resource."""
     tools = settings.tools
     if not isinstance(item, RegisteredTool):
         table = settings.prompts if isinstance(item, RegisteredPrompt) else settings.resources

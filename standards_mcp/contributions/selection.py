@@ -25,10 +25,17 @@ from standards_mcp.config.problems import Problem
 from standards_mcp.plugin import Filter
 
 from .base import Contribution
-from .overrides import apply_override, overridden_arguments, override_problem, route_limits
+from .overrides import (
+    apply_override,
+    item_limits,
+    overridden_arguments,
+    override_problem,
+    route_limits,
+)
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .routes import RegisteredRoute
+from .skills import RegisteredSkill
 from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
@@ -58,6 +65,7 @@ class Contributions:
     resources: tuple[RegisteredResource, ...] = ()
     filters: tuple[RegisteredFilter, ...] = ()
     routes: tuple[RegisteredRoute, ...] = ()
+    skills: tuple[RegisteredSkill, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))
@@ -80,7 +88,7 @@ class Access:
     """The access of a caller; it can only narrow the configuration.
 
     Attributes:
-        names: Globs over the names of tools, prompts and resources.
+        names: Globs over the names of tools, prompts, resources and skills.
         profiles: The names of profiles that apply in addition to the general one.
     """
 
@@ -102,6 +110,7 @@ class Selection:
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
+    skills: tuple[RegisteredSkill, ...]
     routes: tuple[RegisteredRoute, ...]
     problems: tuple[Problem, ...]
 
@@ -144,10 +153,15 @@ class Selection:
 
     def _by_kind(
         self,
-    ) -> tuple[
-        tuple[Kind, tuple[RegisteredTool | RegisteredPrompt | RegisteredResource, ...]], ...
-    ]:
-        return ("tools", self.tools), ("prompts", self.prompts), ("resources", self.resources)
+    ) -> tuple[tuple[Kind, Iterable[Contribution]], ...]:
+        # The files of skills follow their skills.
+        resources = tuple(item for item in self.resources if not item.skill)
+        return (
+            ("tools", self.tools),
+            ("prompts", self.prompts),
+            ("resources", resources),
+            ("skills", self.skills),
+        )
 
 
 def visible(items: Iterable[_C]) -> list[_C]:
@@ -176,31 +190,38 @@ def select(
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     extended = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
-    tools = [
+    tools = tuple(
         _with_arguments(item, override)
         for item, override in _apply_overrides(extended, "tools", rules, problems)
-    ]
+    )
     names = {item.declared for item in visible(tools)}
-    prompts = [
-        _hide_without_tools(item, names)
+    prompts = tuple(
+        _hide_without_tools(item, item.prompt.needs, names)
         for item, _ in _apply_overrides(contributions.prompts, "prompts", rules, problems)
-    ]
+    )
+    plain = [item for item in contributions.resources if not item.skill]
     resources = _hide_second_views(
-        item for item, _ in _apply_overrides(contributions.resources, "resources", rules, problems)
+        item for item, _ in _apply_overrides(plain, "resources", rules, problems)
     )
     views = {
         name: item.resource.uri for item in visible(resources) for name in item.resource.view_of
     }
-    tools = [replace(item, view=views.get(item.declared, "")) for item in tools]
-    routes = [
+    tools = tuple(replace(item, view=views.get(item.declared, "")) for item in tools)
+    # Clients verify the text of a skill, so it cannot follow a tool to another name.
+    names = {
+        item.declared for item in visible(tools) if item.published in {item.declared, item.portable}
+    }
+    skills = tuple(_selected_skill(item, rules, names) for item in contributions.skills)
+    resources += _skill_files(contributions.resources, skills, settings)
+    routes = tuple(
         replace(
             item,
             limits=route_limits(item.route, settings.tools),
             hidden_reason=rules.plugin_hidden_reason(item.plugin),
         )
         for item in contributions.routes
-    ]
-    return Selection(tuple(tools), tuple(prompts), tuple(resources), tuple(routes), tuple(problems))
+    )
+    return Selection(tools, prompts, tuple(resources), skills, routes, tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +312,8 @@ def _with_arguments(item: RegisteredTool, override: Override) -> RegisteredTool:
     return item
 
 
-def _hide_without_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
-    missing = next((name for name in item.prompt.needs if name not in tools), None)
+def _hide_without_tools(item: _C, needs: Iterable[str], tools: Collection[str]) -> _C:
+    missing = next((name for name in needs if name not in tools), None)
     if item.hidden_reason or missing is None:
         return item
     return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
@@ -313,12 +334,32 @@ def _hide_second_views(items: Iterable[RegisteredResource]) -> list[RegisteredRe
     return checked
 
 
+def _selected_skill(
+    item: RegisteredSkill, rules: _Rules, tools: Collection[str]
+) -> RegisteredSkill:
+    reason = item.error or item.conflict or rules.hidden_reason(item, "skills")
+    return _hide_without_tools(replace(item, hidden_reason=reason), item.needs, tools)
+
+
+def _skill_files(
+    resources: Iterable[RegisteredResource], skills: Iterable[RegisteredSkill], settings: Settings
+) -> Iterator[RegisteredResource]:
+    """Yield the files of skills; they are served if their skill is."""
+    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in skills}
+    for item in resources:
+        if item.skill:
+            limits = item_limits(item, Override(), settings)
+            reason = item.error or reasons[item.plugin, item.skill]
+            yield replace(item, limits=limits, hidden_reason=reason)
+
+
 def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:
-    """List the tools and prompts that a settings change would newly expose."""
+    """List the tools, prompts and skills that a settings change would newly expose."""
     then, now = (select(contributions, each) for each in (before, after))
     return [
         *_added(then.tools, now.tools),
         *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
+        *(f"the skill {name}" for name in _added(then.skills, now.skills)),
     ]
 
 

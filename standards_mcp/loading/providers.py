@@ -104,6 +104,7 @@ def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Con
             _with_conflicts(own.prompts, others.prompts),
             _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
             routes=own.routes,
+            skills=_with_conflicts(own.skills, others.skills),
         )
         others = Contributions.merged((others, resolved))
         yield record, resolved, reason
@@ -156,5 +157,7 @@ def _with_conflict(item: _C, owner: str) -> _C:
         return replace(item, error=item.error or "it is listed twice under this name")
     qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
     rename = f'set name in [{item.kind}s.overrides."{qualified}"]'
+    if item.kind == "skill":
+        rename = "a skill cannot be renamed"
     conflict = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
     return replace(item, declared=qualified, conflict=conflict)

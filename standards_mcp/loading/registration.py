@@ -16,14 +16,15 @@ from standards_mcp.contributions.resources import read_resource
 from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.schemas import SchemaError
 from standards_mcp.contributions.selection import Contributions, RegisteredFilter
+from standards_mcp.contributions.skills import files_of, read_skill
 from standards_mcp.contributions.tools import filter_error, own_filter, read_tool
 from standards_mcp.decorators import declarations, declared
 from standards_mcp.errors import PluginError
-from standards_mcp.plugin import Prompt, Resource, Tool
+from standards_mcp.plugin import Prompt, Resource, Skill, Tool
 
 # The limit also ends a generator without an end, and clients do not show so many tools.
 MAX_CONTRIBUTIONS: Final = 1000
-"""The most tools, prompts or resources of a plugin; each adds a millisecond to a start."""
+"""The most tools, prompts, resources or skills of a plugin; each adds a millisecond to a start."""
 MAX_FILTERS: Final = 100
 """The most filters of a plugin; each adds an argument to tools, whose schemas have a limit."""
 _C = TypeVar("_C", bound=Contribution)
@@ -33,7 +34,7 @@ CallHook: TypeAlias = Callable[[str], list[Any]]
 
 
 def register(name: str, plugin: object, call: CallHook, others: Contributions) -> Contributions:
-    """Return the tools, prompts, resources and routes of a plugin: of its methods, then its hooks.
+    """Return the contributions of a plugin but its filters: of its methods, then its hooks.
 
     Args:
         name: The plugin's name.
@@ -44,7 +45,7 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         PluginConflictError: A name or a URI is taken.
     """
 
-    def each(kind: type[Tool | Prompt | Resource], hook: str) -> Iterator[object]:
+    def each(kind: type[Tool | Prompt | Resource | Skill], hook: str) -> Iterator[object]:
         yield from declarations(plugin, kind)
         for item in _returned(name, call, hook):
             yield from declared(item, kind)
@@ -52,7 +53,8 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
     tools = _read(name, each(Tool, "register_tools"), read_tool, others.tools)
     prompts = _read(name, each(Prompt, "register_prompts"), read_prompt, others.prompts)
     resource_items = each(Resource, "register_resources")
-    resources = _read(name, resource_items, read_resource, others.resources)
+    skills = _read(name, each(Skill, "register_skills"), read_skill, others.skills)
+    resources = _read(name, resource_items, read_resource, others.resources) + files_of(skills)
     owners = {item.resource.uri: item.plugin for item in others.resources}
     for item in resources:
         if owner := owners.get(item.resource.uri):
@@ -60,7 +62,7 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         owners[item.resource.uri] = name
     # Paths begin with the plugin's name, so routes of two plugins never clash.
     routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
-    return Contributions(tools, prompts, resources, routes=routes)
+    return Contributions(tools, prompts, resources, routes=routes, skills=skills)
 
 
 def register_filters(

@@ -1,7 +1,7 @@
 """The classes that plugin authors subclass and return.
 
-A plugin never gets the server object. It returns tools, prompts, resources, filters and commands as
-data, and the host serves them.
+A plugin never gets the server object. It returns tools, prompts, resources, skills, filters and
+commands as data, and the host serves them.
 """
 
 from .base import (
@@ -23,7 +23,7 @@ from .calls import (
     ToolHandler,
     ToolResult,
 )
-from .declared import Completer, Filter, Prompt, Resource, Route, Tool
+from .declared import Completer, Filter, Prompt, Resource, Route, Skill, Tool
 from .settings import (
     ApiKey,
     PluginSettings,
@@ -53,6 +53,7 @@ __all__ = [
     "Service",
     "ServiceUrl",
     "SettingsT",
+    "Skill",
     "Tool",
     "ToolCall",
     "ToolCaller",

@@ -1,4 +1,4 @@
-"""Declarations of plugins: tools, prompts, resources, filters and routes."""
+"""Declarations of plugins: tools, prompts, resources, skills, filters and routes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from standards_mcp.filters import FilterExpression
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -158,6 +160,26 @@ class Resource:
     complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
     view_of: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """A skill that a plugin contributes: instructions for a task, which an agent loads on demand.
+
+    Its name and its description are in the front matter of its ``SKILL.md``, in the Agent Skills
+    format. Clients read the files as resources ``skill://NAME/...``.
+
+    Attributes:
+        source: A folder with ``SKILL.md`` and other files, such as
+            ``importlib.resources.files(__package__) / "skills" / "plan-a-unit"``; or the text of
+            ``SKILL.md``; or a function that returns one of them. It is read at registration, and
+            again after `PluginContext.contributions_changed`.
+        needs: The declared names of the tools in its text. The skill is served only while all of
+            them are served, under these names.
+    """
+
+    source: str | Traversable | Callable[[], str | Traversable] = field(repr=False)
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments import admits_null, fitted
+from standards_mcp.contributions.arguments import UncheckedArguments, admits_null, fitted
 from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.results import Result
@@ -191,17 +191,6 @@ class CheckedArguments:
     @cached_property
     def _validator(self) -> Any:
         return schema_validator(self.schema)
-
-
-@dataclass(frozen=True, slots=True)
-class UncheckedArguments:
-    """Arguments that only the server checks, so that its own error messages reach the client."""
-
-    schema: Schema
-
-    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments unchecked. See `Arguments.validate`."""
-        return dict(arguments)
 
 
 def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:

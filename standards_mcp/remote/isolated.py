@@ -22,13 +22,19 @@ from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Expansion, HiddenText
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
+from standards_mcp.contributions.arguments import (
+    Arguments,
+    UncheckedArguments,
+    filter_arguments,
+    refuse_unknown,
+)
 from standards_mcp.contributions.base import common_fields
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.selection import Contributions
+from standards_mcp.contributions.skills import files_of, skill_of
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError
 from standards_mcp.loading.records import PluginInfo, PluginKind
@@ -43,7 +49,7 @@ from standards_mcp.plugin import (
     ToolResult,
 )
 
-from .definitions import UncheckedArguments, completers, prompt_answer, tool_result, why_not_valid
+from .definitions import completers, prompt_answer, tool_result, why_not_valid
 from .plugin import RemotePlugin, expanded
 from .processes import basic_environment, new_mark
 from .resources import WholeUri, resource_reader
@@ -217,10 +223,15 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.secrets = self._env_secrets | long_texts(
             [secret_options, *self._variable_values(described.secret_variables)]
         )
+        try:
+            skills = tuple(skill_of(name, each.contents, each.needs) for each in described.skills)
+        except ValueError as exc:
+            raise self._other_version(str(exc)) from None
         self.contributions = Contributions(
             tuple(isolated_tool(name, tool, calls) for tool in described.tools),
             tuple(isolated_prompt(name, prompt, calls) for prompt in described.prompts),
-            isolated_resources(name, described.resources, calls),
+            (*isolated_resources(name, described.resources, calls), *files_of(skills)),
+            skills=skills,
         )
 
     @property

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from standards_mcp._utils.text import readable
+from standards_mcp.contributions.arguments import UncheckedArguments
 from standards_mcp.contributions.base import MAX_NAME, common_fields, portable_name
 from standards_mcp.contributions.resources import (
     Contents,
@@ -21,7 +22,6 @@ from .definitions import (
     NO_ARGUMENTS,
     Ask,
     Origin,
-    UncheckedArguments,
     completers,
     extra_of,
     meta_of,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from standards_mcp._utils.secrets import revealed
 from standards_mcp.calls.context import HostContext
@@ -107,6 +107,14 @@ class Described(BaseModel):
     output_schema: dict[str, Any] | None = None
 
 
+class DescribedSkill(BaseModel):
+    """A skill: the bytes of its files by their paths, so that the host answers all reads."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+    needs: tuple[str, ...]
+    contents: dict[str, bytes]
+
+
 class Description(BaseModel):
     """The contributions of a plugin, or the reason why it failed.
 
@@ -132,6 +140,7 @@ class Description(BaseModel):
     tools: tuple[Described, ...] = ()
     prompts: tuple[Described, ...] = ()
     resources: tuple[Described, ...] = ()
+    skills: tuple[DescribedSkill, ...] = ()
 
 
 class StatusRequest(BaseModel):

@@ -83,7 +83,7 @@ class _Handlers:
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        items, cursor = _page((await self._visible(ctx)).visible_tools, params)
+        items, cursor = page_of((await self._visible(ctx)).visible_tools, params)
         return types.ListToolsResult(tools=[wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
@@ -103,7 +103,7 @@ class _Handlers:
     async def list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        items, cursor = _page(visible((await self._visible(ctx)).prompts), params)
+        items, cursor = page_of(visible((await self._visible(ctx)).prompts), params)
         prompts = [wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
@@ -130,7 +130,7 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = _page([item for item in items if item.template is None], params)
+        page, cursor = page_of([item for item in items if item.template is None], params)
         resources: list[Any] = [wire_resource(item) for item in page]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
 
@@ -138,7 +138,7 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = _page([item for item in items if item.template and item.is_listed], params)
+        page, cursor = page_of([item for item in items if item.template and item.is_listed], params)
         templates: list[Any] = [wire_resource(item) for item in page]
         return types.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
 
@@ -218,7 +218,7 @@ def _missing_capability(message: str, ability: str) -> MCPError:
     return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data)
 
 
-def _page(
+def page_of(
     items: Sequence[_T], params: types.PaginatedRequestParams | None
 ) -> tuple[Sequence[_T], str | None]:
     """Return the items of the requested page, and the cursor of the next one."""
@@ -232,12 +232,13 @@ def _page(
 
 
 def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
-    """Return the definitions of the visible contributions, by kind."""
+    """Return what is visible to clients, by kind; entries of skills count as resources."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
+    entries = [item.entry for item in visible(selection.skills)]
     return {
         "tools": [wire_tool(item) for item in selection.visible_tools],
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
-        "resources": [wire_resource(item) for item in resources],
+        "resources": [*map(wire_resource, resources), *entries],
     }
 
 
@@ -316,11 +317,12 @@ def wire_resource(item: RegisteredResource) -> types.Resource | types.ResourceTe
     """Return the definition of a resource with a plain URI or a template."""
     uri = item.resource.uri
     fields: dict[str, Any] = {
-        "name": item.published,
+        "name": item.resource.name if item.skill else item.published,
         "title": item.title,
         "description": item.description or None,
         "mime_type": item.resource.mime_type,
-        "_meta": {"standards-mcp/plugin": item.plugin, **item.meta},
+        # Keys of a skill's files should have the prefix of the extension.
+        "_meta": None if item.skill else {"standards-mcp/plugin": item.plugin, **item.meta},
     }
     if item.template:
         return _with_extra(types.ResourceTemplate, item, uri_template=uri, **fields)

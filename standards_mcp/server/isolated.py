@@ -361,6 +361,11 @@ class _PrivateAnswers:
             resources=tuple(
                 self._described(item, item.resource, completers=tuple(item.completers))
                 for item in items.resources
+                if not item.skill
+            ),
+            skills=tuple(
+                wire.DescribedSkill(needs=item.needs, contents=dict(item.contents))
+                for item in items.skills
             ),
         )
 

@@ -42,6 +42,7 @@ from standards_mcp.host import Host
 
 from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
 from .handlers import definitions_by_kind, handlers
+from .skills import serve_skills
 from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ _KINDS_OF_LISTS: Final[Mapping[str, Kind]] = {
 
 class HostServer(Server[None]):
     """A server that notifies clients of both protocol generations when its lists change.
+
+    Clients of both see the settings in `extensions`, by the names of the extensions.
 
     Attributes:
         listed: Set when a client has received the list of tools.
@@ -173,6 +176,7 @@ class HostServer(Server[None]):
     async def notify_changed(self, kinds: Collection[Kind]) -> None:
         """Notify every listening client, in the way of its generation, that lists changed."""
         current = definitions_by_kind(self._host.visible())
+        kinds = [kind for kind in kinds if kind in _EVENTS]  # skills: their files are resources
         self._announced_definitions |= {kind: current[kind] for kind in kinds}
         self._without_headers.clear()
         for kind in kinds:
@@ -209,6 +213,9 @@ class HostServer(Server[None]):
         title = {"title": self._host.title(principal) or self.name}
         if ctx.method == "initialize":
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
+            # The SDK drops this field from the handshake, whose schema does not have it.
+            capabilities = answer.get("capabilities", {})
+            answer["capabilities"] = {**capabilities, "extensions": self.extensions}
         else:
             answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
         is_introduction = ctx.method in ("initialize", "server/discover")
@@ -279,7 +286,7 @@ def build_server(
             with cast("HostServer", server).announcing_changes():
                 yield
 
-    return HostServer(
+    server = HostServer(
         host,
         principal_of,
         name="standards-mcp",
@@ -287,3 +294,5 @@ def build_server(
         lifespan=lifespan,
         **handlers(host, principal_of),
     )
+    serve_skills(server, host, principal_of)
+    return server

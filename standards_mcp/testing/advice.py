@@ -14,10 +14,11 @@ from standards_mcp.config.layers import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource
+from standards_mcp.contributions.skills import RegisteredSkill, read_skill
 from standards_mcp.contributions.tools import RegisteredTool, filter_error, read_tool
 from standards_mcp.decorators import declarations, declared, undecorated
 from standards_mcp.errors import PluginError
-from standards_mcp.plugin import Filter, Plugin, PluginSettings, Prompt, Resource, Tool
+from standards_mcp.plugin import Filter, Plugin, PluginSettings, Prompt, Resource, Skill, Tool
 
 _MAX_NAME: Final = 50
 _MIN_DESCRIPTION: Final = 20
@@ -25,12 +26,13 @@ _MAX_DESCRIPTION: Final = 1024
 _HOST_TOOLS: Final = ("find_relevant_standards", "get_standard_details")
 _MISSPELLING_CUTOFF: Final = 0.85
 """The least similarity of a misspelt name to the right one; other names are less similar."""
-_Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource]
+_Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource] | type[Skill]
 _Read: TypeAlias = Callable[[str, object], Contribution]
 _HOOKS: Final[dict[str, tuple[_Kind, _Read]]] = {
     "register_tools": (Tool, read_tool),
     "register_prompts": (Prompt, read_prompt),
     "register_resources": (Resource, read_resource),
+    "register_skills": (Skill, read_skill),
 }
 _FILTERS: Final = "register_filters"
 
@@ -70,8 +72,10 @@ def _lost_contributions(plugin: Plugin[Any], results: dict[str, object]) -> Iter
         )
 
 
-def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) -> Iterator[str]:
-    """Yield a fault for each tool name in a prompt that seems to be misspelt.
+def needs_faults(
+    items: Iterable[RegisteredPrompt | RegisteredSkill], tools: Collection[str]
+) -> Iterator[str]:
+    """Yield a fault for each tool name in a prompt or a skill that seems to be misspelt.
 
     An unknown name without a similar one is accepted: its tool may belong to another plugin.
 
@@ -79,12 +83,16 @@ def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) ->
         tools: The declared names of the available tools.
     """
     known_tools = {*tools, *_HOST_TOOLS}
-    for item in prompts:
-        for name in (*item.prompt.needs, *item.prompt.uses):
+    for item in items:
+        if isinstance(item, RegisteredSkill):
+            names = item.needs
+        else:
+            names = (*item.prompt.needs, *item.prompt.uses)
+        for name in names:
             close = get_close_matches(name, known_tools, n=1, cutoff=_MISSPELLING_CUTOFF)
             if close and name not in known_tools:
                 yield (
-                    f"prompt {item.declared!r}: no tool here is called {name!r}; did you mean "
+                    f"{item.kind} {item.declared!r}: no tool here is called {name!r}; did you mean "
                     f"{close[0]!r}? If not, pass the plugin that has it: beside={{...}}"
                 )
 
@@ -127,9 +135,9 @@ def _items(result: Any) -> Iterator[object]:
 
 def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:
     subject = f"{item.kind} {item.declared!r}"
-    if len(item.published) > _MAX_NAME:
+    if len(item.portable) > _MAX_NAME:
         yield (
-            f"{subject}: its name has {len(item.published)} characters; use {_MAX_NAME} at most, "
+            f"{subject}: its name has {len(item.portable)} characters; use {_MAX_NAME} at most, "
             "since clients add the server's name and allow 64"
         )
     yield from _description_advice(subject, item.description)

@@ -101,8 +101,8 @@ async def _check_life(
         host.load()
         host.manager.commands()
         record = host.manager.records[tested.name]
-        own = [item for item in host.visible().prompts if item.plugin == tested.name]
-        for fault in needs_faults(own, [item.declared for item in host.visible().tools]):
+        own, tools = record.contributions, [item.declared for item in host.visible().tools]
+        for fault in needs_faults((*own.prompts, *own.skills), tools):
             effects.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, effects, allow.start_seconds):

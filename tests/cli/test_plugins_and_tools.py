@@ -206,6 +206,7 @@ def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: In
         ("tools", 0),
         ("prompts", 0),
         ("resources", 0),
+        ("skills", 0),
         ("plugins list", 0),
         ("plugins info broken", 0),
         ("config show", 0),
@@ -297,3 +298,37 @@ def test_a_check_reports_a_service_with_too_many_users_or_none(text: str, told: 
     warning, verdict = result.stdout.splitlines()
     assert told in warning
     assert verdict.startswith("ok: ")
+
+
+# Skills
+
+SKILLED = """
+    from standards_mcp import Plugin, Skill, hookimpl
+
+    class SkilledPlugin(Plugin):
+        @hookimpl
+        def register_skills(self):
+            text = "---\\nname: {name}\\ndescription: Does it.\\n---\\n"
+            return [Skill(source=text.format(name="plan-it"), needs=("find_relevant_standards",)),
+                    Skill(source=text.format(name="check-it"))]
+"""
+
+
+def test_skills_are_listed_with_their_tools_and_the_reason_if_one_is_hidden(install: Install):
+    install("skilled", SKILLED)
+    FILE.write_text('[skills]\ndisable = ["check-it"]\n')
+    plan, check = data("skills")
+    assert (plan["name"], plan["plugin"], plan["served"]) == ("plan-it", "skilled", True)
+    assert plan["needs"] == ["find_relevant_standards"]
+    assert plan["uri"] == "skill://plan-it/SKILL.md"
+    assert [each["size"] for each in plan["resources"]] == [44]
+    assert (check["served"], check["reason"]) == (False, "[skills] disable has 'check-it'")
+    assert "not served: [skills] disable has" in done("skills")
+    info = data("plugins", "info", "skilled")
+    assert (info["skills"], info["resources"]) == (["plan-it"], [])
+    hidden = data("--set", 'tools.disable=["find_*"]', "skills")[0]
+    assert hidden["reason"] == "it needs the tool 'find_relevant_standards', which is not served"
+    assert (
+        "[skills] disable: 'chekc' matches no skill"
+        in run("--set", 'skills.disable=["chekc"]', "config", "check").output
+    )

@@ -63,6 +63,35 @@ def test_every_scored_scenario_of_the_suite_passes(
     assert len(passed) == SCORED[revision], passed
 
 
+CHECKS = {"enumeration": 32, "manifest": 6, "directory": 7}
+"""How many checks each scenario of the skills extension has."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", SCORED)
+@pytest.mark.parametrize("scenario", CHECKS)
+def test_every_check_of_the_skills_extension_runs_and_passes(
+    suite: Path, url: str, scenario: str, revision: str, tmp_path: Path
+):
+    out, name = tmp_path / "out", f"sep-2640-skills-{scenario}"
+    options = ("--scenario", name, "--spec-version", revision, "--force", "-o", out)
+    command = (NODE, suite, "server", "--url", f"{url}/mcp", *options)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    statuses = {
+        check["id"]: (check["status"], check.get("errorMessage")) for _, check in checks(out)
+    }
+    # A check is skipped if the extension is not declared, or if nothing is there to look at.
+    missing = {
+        name: status
+        for name, status in statuses.items()
+        if status[0] not in {"SUCCESS", "INFO"}
+        # Earlier revisions have no cache hints.
+        and (revision != "2025-11-25" or "cache-attributes" not in name)
+    }
+    assert missing == {}, ran.stdout
+    assert len(statuses) == CHECKS[scenario], statuses
+
+
 def checks(out: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each check with the name of its scenario."""
     for file in out.glob("*/checks.json"):

@@ -31,6 +31,7 @@ from standards_mcp import (
     PluginSettings,
     Prompt,
     Resource,
+    Skill,
     Tool,
     ToolCall,
     ToolHandler,
@@ -384,6 +385,22 @@ def test_a_tool_that_a_prompt_names_wrongly_is_found(name: str, field: str):
     check_plugin(prompting("sums.add", "other_teams_tool"), name="made", beside=beside)
     (found,) = faults(prompting("sums.add", name), beside=beside)
     assert found.startswith(f"prompt 'twice': no tool here is called {name!r}; did you mean '")
+
+
+def test_a_skill_keeps_the_rules_and_names_tools_that_exist():
+    def text(name: str, description: str = "Adds up a list of numbers.") -> str:
+        return f"---\nname: {name}\ndescription: {description}\n---\nCall `sums_add`."
+
+    def skilled(text: str, *needs: str) -> type[Plugin]:
+        return plugin(register_skills=lambda _: [Skill(source=text, needs=needs)])
+
+    beside, uri = {"sums": SumsPlugin}, "skill://add-up/SKILL.md"
+    check_plugin(skilled(text("add-up"), "sums.add"), name="made", beside=beside, reads=[uri])
+    (misspelt,) = faults(skilled(text("add-up"), "sums.ad"), beside=beside)
+    assert misspelt.startswith("skill 'add-up': no tool here is called 'sums.ad'; did you mean")
+    (short,) = faults(skilled(text("add-up", "Adds.")))
+    assert "its description has 5 characters" in short
+    assert any("its name" in each for each in faults(skilled(text("Add-up"))))
 
 
 def test_settings_are_described_and_secrets_declared():

@@ -1,10 +1,11 @@
-"""The plugin: its prompts, and the completion of their arguments."""
+"""The plugin: its prompts, the completion of their arguments, and its skills."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 
-from standards_mcp import Completer, Plugin, Prompt, hookimpl
+from standards_mcp import Completer, Plugin, Prompt, Skill, hookimpl
 from standards_mcp_catalog import Catalog
 
 from . import texts
@@ -13,7 +14,7 @@ from .texts import BROWSE, DETAILS, RELATED, SEARCH
 
 
 class PromptsPlugin(Plugin):
-    """Contributes five prompts for planning lessons and units."""
+    """Contributes five prompts and four skills for planning lessons and units."""
 
     title = "Educational standards"
     uses = (Catalog,)
@@ -92,3 +93,15 @@ class PromptsPlugin(Plugin):
                 complete=scope,
             ),
         ]
+
+    @hookimpl
+    def register_skills(self) -> Iterable[Skill]:
+        """Return the skills."""
+        folder = files("standards_mcp_prompts") / "skills"
+        needs = {
+            "align-lesson": (SEARCH, DETAILS),
+            "unpack-standard": (SEARCH, DETAILS),
+            "build-progression": (SEARCH, DETAILS),
+            "check-unit-coverage": (SEARCH, BROWSE),
+        }
+        return [Skill(source=folder / name, needs=tools) for name, tools in needs.items()]

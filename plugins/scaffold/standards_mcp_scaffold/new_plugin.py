@@ -19,7 +19,7 @@ from standards_mcp.commands import ServerCommands, examples, host_source, print_
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import full_disk
 
-Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
+Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes", "skills"]
 
 HOST: Final = "standards-mcp"
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -33,6 +33,9 @@ _FILES: Final = {
     "$package/__init__.py": "package.py",
     "$package/plugin.py": "$kind/plugin.py",
     "tests/test_$name.py": "$kind/tests.py",
+}
+_MORE_FILES: Final[Mapping[Kind, dict[str, str]]] = {
+    "skills": {"$package/skills/$scheme-plan-lesson/SKILL.md": "skills/SKILL.md"}
 }
 _FILTER_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
 
@@ -59,6 +62,11 @@ _KIND_TEXTS: Final[Mapping[Kind, tuple[str, str, str]]] = {
         "plugins info $name",
         "serve --transport http",
     ),
+    "skills": (
+        "the skill `$scheme-plan-lesson`",
+        "skills",
+        "plugins info $name",
+    ),
 }
 _KINDS: Final = get_args(Kind)
 _PACKAGE_PREFIX: Final = "standards_mcp"
@@ -70,7 +78,7 @@ _PACKAGE_PREFIX: Final = "standards_mcp"
     "--kind",
     type=click.Choice(_KINDS),
     default=_KINDS[0],
-    help="Its first contribution: tools, filters, prompts, resources or routes.",
+    help="Its first contribution: tools, filters, prompts, resources, routes or skills.",
 )
 @click.option(
     "--into",
@@ -157,7 +165,7 @@ def render_plugin(
         words[key] = Template(text).substitute(words)
     templates = files("standards_mcp_scaffold").joinpath("template")
     rendered = {PurePosixPath(package, "py.typed"): ""}
-    for path, source in _FILES.items():
+    for path, source in (_FILES | _MORE_FILES.get(kind, {})).items():
         template = templates.joinpath(*f"{source.replace('$kind', kind)}.tmpl".split("/"))
         text = Template(template.read_text(encoding="utf-8")).substitute(words)
         rendered[PurePosixPath(Template(path).substitute(words))] = text

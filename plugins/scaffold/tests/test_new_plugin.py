@@ -44,6 +44,7 @@ SHOWN = {
     "filters": (["plugins", "info", "my_filters"], "my_filters_kind"),
     "prompts": (["prompts", "--json"], "my_prompts_plan_lesson"),
     "resources": (["resources", "--json"], "my-resources://standards/{code}"),
+    "skills": (["skills", "--json"], "skill://my-skills-plan-lesson/SKILL.md"),
 }
 
 

@@ -92,7 +92,7 @@ class Scope(Table):
     """``[server.auth.scopes.<name>]``: the contributions that a scope allows.
 
     Attributes:
-        names: Globs over the names of tools, prompts and resources.
+        names: Globs over the names of tools, prompts, resources and skills.
         profile: The name of a profile, one of ``profiles``, that narrows the scope.
     """
 

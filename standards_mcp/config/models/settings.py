@@ -255,6 +255,7 @@ class Settings(Table):
     tools: ToolSettings = Field(default_factory=ToolSettings)
     prompts: ContributionSettings = Field(default_factory=ContributionSettings)
     resources: ContributionSettings = Field(default_factory=ContributionSettings)
+    skills: Rules = Field(default_factory=Rules)
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])

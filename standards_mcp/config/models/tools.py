@@ -1,4 +1,4 @@
-"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``: selection, names and limits."""
+"""Tables of contributions, and ``[profiles.*]``: selection, names and limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
 
-Kind: TypeAlias = Literal["tools", "prompts", "resources"]
+Kind: TypeAlias = Literal["tools", "prompts", "resources", "skills"]
 """The kind of a contribution, by the name of its table."""
 ToolName = Annotated[
     str,
@@ -34,7 +34,7 @@ RateLimit = Annotated[
 
 
 class Rules(Table):
-    """Rules that select prompts or resources. A match in ``disable`` always wins.
+    """Rules that select prompts, resources or skills. A match in ``disable`` always wins.
 
     Attributes:
         enable: Only contributions with a declared or published name that matches one of these globs
@@ -198,17 +198,19 @@ class ToolSettings(ToolRules):
 
 
 class Profile(ToolRules):
-    """``[profiles.<name>]``: rules that narrow ``[tools]``, ``[prompts]`` and ``[resources]``.
+    """``[profiles.<name>]``: rules that narrow those of each kind of contribution.
 
     Attributes:
         plugins: Only plugins with a name that matches one of these globs serve anything.
         prompts: These rules for prompts apply in addition to ``[prompts]``.
         resources: These rules for resources apply in addition to ``[resources]``.
+        skills: These rules for skills apply in addition to ``[skills]``.
     """
 
     plugins: tuple[str, ...] = ("*",)
     prompts: Rules = Field(default_factory=Rules)
     resources: Rules = Field(default_factory=Rules)
+    skills: Rules = Field(default_factory=Rules)
 
 
 def first_match(names: Collection[str], patterns: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -21,6 +22,7 @@ from standards_mcp import (
     hookimpl,
     prompt,
     resource,
+    skill,
     tool,
 )
 
@@ -315,3 +317,16 @@ class ConformancePlugin(Plugin):
     def templated(self, id: str) -> dict[str, Any]:  # noqa: A002  - the suite's spelling
         """Hold data by an id."""
         return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+    # Skills
+
+    @skill
+    def filled_folder(self) -> Path:
+        """Return a folder with folders, as plugins have it in their package."""
+        folder = self.context.state_dir / "read-the-map"
+        (folder / "maps" / "cities").mkdir(parents=True, exist_ok=True)
+        front_matter = "name: read-the-map\ndescription: Reads maps.\nmetadata: {kind: test}"
+        (folder / "SKILL.md").write_text(f"---\n{front_matter}\n---\nRead `maps`.\n")
+        (folder / "maps" / "cities" / "ulm.md").write_text("North is up.\n")
+        (folder / "maps" / "key.png").write_bytes(base64.b64decode(PNG))
+        return folder

@@ -1,0 +1,91 @@
+"""Serve skills by the extension of SEP-2640; their files are ordinary resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.calls.context import Principal
+from standards_mcp.contributions.schemas import short
+from standards_mcp.contributions.selection import Selection, visible
+from standards_mcp.contributions.skills import EXTENSION, SKILL_FILE
+from standards_mcp.host import Host
+
+from .context import Context
+from .handlers import page_of, wire_resource
+
+if TYPE_CHECKING:
+    from .server import HostServer
+
+_FOLDER_TYPE: Final = "inode/directory"
+# A change is announced with the list of resources. Callers may see different skills, so that an
+# answer must not be shared between them.
+_CACHE_HINTS: Final[Mapping[str, Any]] = {"ttlMs": 300_000, "cacheScope": "private"}
+
+
+class _UriParams(types.RequestParams):
+    uri: str
+
+
+def serve_skills(
+    server: HostServer, host: Host, principal_of: Callable[[Context], Principal]
+) -> None:
+    """Add the extension and its requests to *server*."""
+    skills = _Skills(host, principal_of)
+    server.extensions[EXTENSION] = {"directoryRead": True}
+    server.add_request_handler("skills/list", types.PaginatedRequestParams, skills.list_skills)
+    server.add_request_handler("skills/get", _UriParams, skills.get_skill)
+    server.add_request_handler("resources/directory/read", _UriParams, skills.read_directory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Skills:
+    host: Host
+    principal_of: Callable[[Context], Principal]
+
+    async def _visible(self, ctx: Context) -> Selection:
+        await self.host.manager.wait_listed()
+        return self.host.visible(self.principal_of(ctx))
+
+    async def list_skills(
+        self, ctx: Context, params: types.PaginatedRequestParams
+    ) -> dict[str, Any]:
+        page, cursor = page_of(visible((await self._visible(ctx)).skills), params)
+        skills = {"skills": [item.definition for item in page], **_cache_hints(ctx)}
+        return skills | ({"nextCursor": cursor} if cursor else {})
+
+    async def get_skill(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
+        entries = {
+            item.published: item.entry for item in visible((await self._visible(ctx)).skills)
+        }
+        if params.uri not in entries:
+            hint = did_you_mean(params.uri, entries)
+            raise MCPError(types.INVALID_PARAMS, f"no skill is served at {short(params.uri)}{hint}")
+        return {"skill": entries[params.uri], **_cache_hints(ctx)}
+
+    async def read_directory(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
+        folder, children = f"{params.uri}/", dict[str, Any]()
+        for item in visible((await self._visible(ctx)).resources):
+            uri = item.resource.uri
+            root = item.skill.removesuffix(SKILL_FILE)
+            if not root or not folder.startswith(root) or not uri.startswith(folder):
+                continue
+            name, slash, _ = uri.removeprefix(folder).partition("/")
+            child: dict[str, Any] = {"uri": folder + name, "name": name, "mimeType": _FOLDER_TYPE}
+            if not slash:
+                child = wire_resource(item).model_dump(by_alias=True, exclude_none=True)
+            children[folder + name] = child
+        if not children:
+            message = f"{short(params.uri)} is not a directory resource"
+            raise MCPError(types.INVALID_PARAMS, message, {"uri": params.uri})
+        return {"resources": [children[uri] for uri in sorted(children)]}
+
+
+def _cache_hints(ctx: Context) -> Mapping[str, Any]:
+    return _CACHE_HINTS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else {}
