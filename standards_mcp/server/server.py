@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 
 IS_OWN_SESSION: Final = ContextVar("IS_OWN_SESSION", default=False)
 """True in a session with which the host asks its own server."""
+VIEWS_EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""MCP Apps, advertised while a tool has a view."""
 _FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
@@ -213,14 +215,15 @@ class HostServer(Server[None]):
         title = {"title": self._host.title(principal) or self.name}
         if ctx.method == "initialize":
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
-            # The SDK drops this field from the handshake, whose schema does not have it.
-            capabilities = answer.get("capabilities", {})
-            answer["capabilities"] = {**capabilities, "extensions": self.extensions}
         else:
             answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
-        is_introduction = ctx.method in ("initialize", "server/discover")
-        if is_introduction and (text := self._host.instructions(principal)):
-            answer["instructions"] = text
+        if ctx.method in ("initialize", "server/discover"):
+            # The SDK drops the extensions from the handshake, whose schema does not have them.
+            has_views = any(item.view for item in self._host.visible(principal).visible_tools)
+            extensions = self.extensions | ({VIEWS_EXTENSION: {}} if has_views else {})
+            answer["capabilities"] = {**answer.get("capabilities", {}), "extensions": extensions}
+            if text := self._host.instructions(principal):
+                answer["instructions"] = text
         return answer
 
 

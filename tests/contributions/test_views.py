@@ -70,6 +70,17 @@ async def test_a_tool_has_no_link_to_a_view_that_is_not_served(
     assert "ui" not in tool.meta
 
 
+@pytest.mark.parametrize("resources", [(), (view(),)])
+async def test_the_extension_is_advertised_while_a_tool_has_a_view(
+    make_host: MakeHost, open_client: OpenClient, resources: tuple[Resource, ...]
+):
+    host = make_host({"books": books_with(*resources)})
+    async with open_client(host) as client:
+        capabilities = client.server_capabilities
+    extensions = (capabilities.extensions if capabilities else None) or {}
+    assert ("io.modelcontextprotocol/ui" in extensions) == bool(resources)
+
+
 async def test_a_view_belongs_to_a_tool_by_its_declared_name(
     make_host: MakeHost, open_client: OpenClient
 ):

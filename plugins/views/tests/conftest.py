@@ -8,6 +8,7 @@ import pytest
 from support.hosts import MakeHost
 
 from standards_mcp.host import Host
+from standards_mcp_alignment import AlignmentPlugin
 from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_resources import ResourcesPlugin
@@ -19,6 +20,7 @@ PLUGINS = {
     "lookup": LookupPlugin,
     "search": SearchPlugin,
     "resources": ResourcesPlugin,
+    "alignment": AlignmentPlugin,
     "views": ViewsPlugin,
 }
 

@@ -9,7 +9,7 @@ const see = (kind) => async (params) => {
   return {};
 };
 
-window.openView = async ({ html, result, context, capabilities }) => {
+window.openView = async ({ html, input, result, context, capabilities }) => {
   const frame = document.createElement("iframe");
   frame.sandbox = "allow-scripts";
   frame.title = "view";
@@ -26,7 +26,7 @@ window.openView = async ({ html, result, context, capabilities }) => {
   await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
   frame.srcdoc = html;
   await ready;
-  await bridge.sendToolInput({ arguments: {} });
+  await bridge.sendToolInput({ arguments: input });
   await bridge.sendToolResult(result);
   window.bridge = bridge;
 };

@@ -16,12 +16,14 @@ import httpx2
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, async_playwright, expect
+from support.waiting import WAIT
 
 from standards_mcp import ToolResult
 from standards_mcp.host import Host
 from standards_mcp_views.explore import Server
 
 CHROMIUM = shutil.which("chromium")
+expect.set_options(timeout=WAIT * 1000)
 
 
 @pytest.fixture

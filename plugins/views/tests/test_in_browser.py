@@ -17,12 +17,14 @@ from axe_playwright_python.async_playwright import Axe
 from mcp import Client
 from playwright.async_api import Frame, Page, async_playwright, expect
 from support.downloads import NODE, node_packages
+from support.waiting import WAIT
 
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp_views.pages import NAMES
 
 CHROMIUM = shutil.which("chromium")
+expect.set_options(timeout=WAIT * 1000)
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.slow,
@@ -46,10 +48,20 @@ ALL = {
     "updateModelContext": {"text": {}, "structuredContent": {}},
 }
 ACTIVITY = {"activity": "compare fractions with paper strips", "max_results": 12}
+LESSON = """Grade 3 lesson \U0001f355: fair shares
+Standards: 3.NF.A.1, 4.NF.A.1 and 3.NF.A.9
+
+Children fold paper strips into equal parts and compare the fractions.
+"""
+ACTIVITIES = ["Fold paper strips and compare fractions", "Tell time to the minute: 3.MD.A.1"]
+LEFT, RIGHT = "Common Core Mathematics: Grade 3", "Common Core Mathematics: Grade 4"
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "results": ("find_relevant_standards", ACTIVITY),
     "standard": ("get_standard_details", {"standard_id": "3.NF.A.1"}),
     "tree": ("browse_standards", {}),
+    "check": ("check_alignment", {"text": LESSON, "grade": "3"}),
+    "coverage": ("check_coverage", {"activities": ACTIVITIES, "grade": "3", "subject": "Math"}),
+    "comparison": ("compare_standards", {"left": LEFT, "right": RIGHT}),
 }
 
 
@@ -88,6 +100,7 @@ class Shown:
         html = await self._client.read_resource(f"ui://standards/{name}.html")
         argument = {
             "html": html.contents[0].text,
+            "input": CALLS[name][1],
             "result": result or await self.call(*CALLS[name]),
             "context": {"theme": theme, "containerDimensions": {"maxHeight": 480}},
             "capabilities": can,
@@ -152,7 +165,7 @@ async def test_results_are_filtered_chosen_and_taken_along(show: Show):
         await view.frame.get_by_role("searchbox").fill("nothing like it")
         await expect(view.frame.get_by_text("No result fits the filter.")).to_be_visible()
         await view.frame.get_by_role("searchbox").fill("")
-        code = await view.frame.locator(".card .code").first.inner_text()
+        code = await view.frame.locator(".card .code").first.text_content()
         await view.frame.get_by_role("checkbox").first.check()
         await button(view.frame, "Put into the chat").click()
         await button(view.frame, "CSV (1 chosen)").click()
@@ -165,7 +178,8 @@ async def test_results_are_filtered_chosen_and_taken_along(show: Show):
         assert code in message["content"][0]["text"]
         csv, markdown = await view.seen("download")
         assert code in csv["contents"][0]["resource"]["text"].splitlines()[1]
-        assert markdown["contents"][0]["resource"]["text"].startswith(f"- **{code}**")
+        written = markdown["contents"][0]["resource"]["text"]
+        assert written.startswith(f"- **{code}**"), written
         assert (await view.seen("link"))[0]["url"].startswith("https://")
         assert max(size["height"] for size in await view.seen("size")) <= 500
 
@@ -201,6 +215,59 @@ async def test_the_tree_opens_down_to_a_standard(show: Show):
         await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
         await button(view.frame, "← Back").click()
         await expect(button(view.frame, "Open 3.NF.A")).to_be_visible()
+
+
+async def test_a_lesson_is_shown_with_its_codes_marked(show: Show):
+    async with show() as view:
+        await view.open("check")
+        lesson = view.frame.locator(".lesson")
+        await expect(lesson).to_contain_text("fold paper strips")
+        marks = lesson.get_by_role("button")
+        assert await marks.all_inner_texts() == ["3.NF.A.1", "4.NF.A.1", "3.NF.A.9"]
+        await button(view.frame, "unknown 1").click()
+        cards = view.frame.get_by_role("list", name="Codes").locator(".card")
+        await expect(cards).to_have_count(1)
+        await expect(cards).to_contain_text("Perhaps meant:")
+        await button(view.frame, "unknown 1").click()
+        await marks.nth(1).click()
+        await expect(view.frame.locator(".card:focus")).to_contain_text("wrong grade")
+        await view.frame.locator(".card").get_by_role("button", name="3.NF.A.1").first.click()
+        await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
+        await button(view.frame, "← Back").click()
+        await expect(lesson).to_be_visible()
+
+
+async def test_a_coverage_is_a_grid_whose_cells_explain_themselves(show: Show):
+    async with show() as view:
+        await view.open("coverage")
+        await button(view.frame, "3.MD.A.1: Covered by activity 2.").click()
+        await expect(view.frame.locator("#detail")).to_contain_text("Tell time to the minute")
+        await button(view.frame, "3.G.A.1: Missing.").click()
+        await expect(view.frame.locator("#detail")).to_contain_text("Missing.")
+        await button(view.frame, "Details").click()
+        await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.G.A.1")
+
+
+async def test_a_comparison_shows_both_sides_and_the_words_that_changed(show: Show):
+    change = {
+        "kind": "reworded",
+        "left": [{"code": "3.A", "_id": "1", "text": "Add whole numbers", "grades": "3"}],
+        "right": [{"code": "3.B", "_id": "2", "text": "Add numbers fast", "grades": "3"}],
+        "basis": "code",
+        "diff": "Add [-whole-] numbers {+fast+}",
+    }
+    task = {"action": "revise", "code": "3.B", "text": "Add", "why": "its words changed"}
+    data = {"left": "Old", "right": "New", "counts": {"reworded": 1, "gone": 0}}
+    answer = data | {"message": "1 reworded.", "changes": [change], "for_teacher": [task]}
+    async with show() as view:
+        await view.open("comparison", {"content": [], "structuredContent": answer})
+        assert await view.frame.locator("del").all_inner_texts() == ["whole"]
+        assert await view.frame.locator("ins").all_inner_texts() == ["fast"]
+        await view.frame.get_by_text("What a teacher changes (1)").click()
+        await expect(view.frame.get_by_text("its words changed")).to_be_visible()
+        await view.open("comparison")
+        await button(view.frame, "moved 1").click()
+        await expect(view.frame.locator(".card")).to_have_count(1)
 
 
 async def test_errors_and_empty_answers_are_shown_as_such(show: Show):

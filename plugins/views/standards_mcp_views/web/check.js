@@ -33,7 +33,7 @@ function checkPage(client, data) {
 function codeCard(client, code, number, page) {
   const lookUp = (id) => openStandard(client, id, page);
   const name = code._id && client.capabilities.serverTools
-    ? button(code.code || code.written, () => lookUp(code._id), { className: "plain code" })
+    ? button(code.code ? shortCode({ statement_notation: code.code }) : code.written, () => lookUp(code._id), { className: "plain code" })
     : element("span", { className: "code" }, code.written);
   const nearest = (code.nearest ?? []).map((standard) => element("li", {},
     button(shortCode({ statement_notation: standard.code }), () => lookUp(standard._id), { className: "plain code" }),

@@ -6,10 +6,10 @@ function coveragePage(client, data) {
   function page() {
     show(
       element("p", { className: "text", dir: "auto" }, data.message ?? ""),
-      element("p", { className: "muted" }, `${data.jurisdiction ?? ""}, ${(data.subjects ?? []).join(", ")}, grade ${(data.grades ?? []).join(", ")}`),
+      element("p", { className: "muted" }, `${data.jurisdiction ?? ""}, ${(data.subjects ?? []).join(", ")}, ${gradeNames(data.grades).toLowerCase()}`),
       legend(),
-      ...(data.summary ?? []).map((domain) => domainGrid(domain, standardsOf(domain), choose)),
       detail,
+      ...(data.summary ?? []).map((domain) => domainGrid(domain, standardsOf(domain), choose)),
       planOf(data.plan, activities),
       data.met?.meaning && element("p", { className: "muted text" }, data.met.meaning),
       statusLine());
