@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 
 from typing_extensions import TypedDict
 
 from standards_mcp_catalog import StandardRecord
+
+from . import provenance
 
 _LENGTH = 16
 
@@ -29,10 +29,9 @@ class Digests(TypedDict):
 
 def digest(value: object) -> str:
     """Return the digest of JSON data, the same for each order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+    return provenance.digest_of(value)[:_LENGTH]
 
 
 def records_digest(records: Iterable[StandardRecord]) -> str:
     """Return the digest of standards, the same for each order of them."""
-    return digest(sorted(each.model_dump_json(by_alias=True) for each in records))
+    return provenance.records_digest(records)[:_LENGTH]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from standards_mcp_alignment.provenance import digest_of
 from standards_mcp_catalog import Catalog, SearchHit
-from standards_mcp_catalog.records import without_surrogates
 from standards_mcp_catalog.relations import Retirement, retirements
 
 from . import passages
@@ -95,7 +94,7 @@ async def check(
         "counts": {status: counts[status] for status in STATUSES if counts[status]},
         "assumed": _assumed(lesson.scope),
         "catalog": await _facts(catalog),
-        "input_digest": _digest(text, codes),
+        "input_digest": digest_of(f"{text}\0{codes}"),
     }
 
 
@@ -288,7 +287,3 @@ async def _facts(catalog: Catalog) -> CheckedCatalog:
     if changed := stats.details.get("changed"):
         facts["changed"] = str(changed)
     return facts
-
-
-def _digest(text: str, codes: str) -> str:
-    return hashlib.sha256(without_surrogates(f"{text}\0{codes}").encode()).hexdigest()

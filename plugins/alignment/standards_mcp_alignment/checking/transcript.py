@@ -54,12 +54,14 @@ class Transcript:
     text: str
     has_directions: bool
     _starts: tuple[int, ...]
-    _origins: tuple[int, ...]
+    _origins: tuple[int, ...]  # one more than *_starts*: the end of the lesson
 
     def origin(self, position: int) -> int:
         """Return the position in the lesson of a character of `text`."""
         piece = bisect.bisect_right(self._starts, position) - 1
-        return self._origins[piece] + position - self._starts[piece]
+        first, after = self._origins[piece], self._origins[piece + 1]
+        # One character may have become several: a fraction such as 1/4, or a mark of three dots.
+        return max(first, min(first + position - self._starts[piece], after - 1))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the positions in the lesson of the part from *start* to *end*, not empty."""
@@ -88,7 +90,7 @@ def transcribe(lesson: str) -> Transcript:
         "".join(pieces.texts),
         has_directions,
         tuple(pieces.starts or (0,)),
-        tuple(pieces.origins or (0,)),
+        (*(pieces.origins or (0,)), len(lesson)),
     )
 
 
