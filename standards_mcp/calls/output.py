@@ -18,12 +18,11 @@ import pydantic_core
 
 from standards_mcp._utils.exceptions import internal_error, is_from_outside, is_raised, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
-from standards_mcp._utils.text import printable, text_of
+from standards_mcp._utils.text import BYTES_PER_TOKEN, printable, text_of, tokens
 from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.prompts import PromptAnswer
 from standards_mcp.contributions.resources import Contents
 from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import (
     ApiError,
     CrashedError,
@@ -41,8 +40,6 @@ from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
 
-BYTES_PER_TOKEN: Final = 4
-"""A rule of thumb for English text and JSON; every model counts in its own way."""
 _NOTE_TOKENS: Final = 40
 _ERROR_TOKENS: Final = 500
 _SENTENCE_ENDS: Final = (".", "!", "?", ":", ";")
@@ -139,16 +136,6 @@ def _crash(call: Call, cause: BaseException) -> CrashedError:
     log.error("%s crashed", item.kind, exc_info=cause, extra=fields)
     where = "" if owner == item.plugin else f" (in plugin {owner!r})"
     return CrashedError(internal_error(item.published + where, incident))
-
-
-def tokens(text: str) -> int:
-    """Estimate the tokens of *text*."""
-    return -(-len(text.encode()) // BYTES_PER_TOKEN)
-
-
-def definition_tokens(item: RegisteredTool) -> int:
-    """Estimate the tokens of a tool's definition in a model's context."""
-    return tokens(_json(item.definition))
 
 
 async def cap_output(call: Call, call_next: CallNext) -> ToolResult:

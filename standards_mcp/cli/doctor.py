@@ -18,7 +18,6 @@ import click
 import importlib_metadata
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.calls.output import definition_tokens
 from standards_mcp.commands import (
     Finding,
     Level,
@@ -31,6 +30,7 @@ from standards_mcp.commands import (
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.problems import check_programs
+from standards_mcp.contributions.tools import definition_tokens
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health, services_health
@@ -164,13 +164,19 @@ def _tools(host: Host) -> Iterator[Finding]:
             fix = 'Set tool_names = "portable", or give it another name in its override.'
             message = f"some clients refuse the whole server because of the name {item.published!r}"
             yield Finding("tools", "warning", message, fix)
-    cost = sum(definition_tokens(item) for item in served)
-    message = f"{len(served)} served, about {cost:,} tokens of a model's context"
+    listed = host.visible().listed_tools
+    cost = sum(definition_tokens(item) for item in listed)
+    message = (
+        f"{len(served)} served, {len(listed)} listed, about {cost:,} tokens of a model's context"
+    )
     if not served:
         fix = "Run `standards-mcp tools`: it shows the reasons."
         yield Finding("tools", "error", "no tool is served", fix)
-    elif len(served) > _MANY_TOOLS:
-        fix = "Disable some of them: `standards-mcp tools disable GLOB`."
+    elif len(listed) > _MANY_TOOLS:
+        fix = (
+            'Disable some of them: `standards-mcp tools disable GLOB`, or set discovery = "search"'
+            " in [tools]."
+        )
         yield Finding("tools", "warning", message, fix)
     else:
         yield Finding("tools", "ok", message)

@@ -83,7 +83,7 @@ class _Handlers:
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        items, cursor = _page((await self._visible(ctx)).visible_tools, params)
+        items, cursor = _page((await self._visible(ctx)).listed_tools, params)
         return types.ListToolsResult(tools=[wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
@@ -235,7 +235,7 @@ def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
     """Return the definitions of the visible contributions, by kind."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
     return {
-        "tools": [wire_tool(item) for item in selection.visible_tools],
+        "tools": [wire_tool(item) for item in selection.listed_tools],
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
         "resources": [wire_resource(item) for item in resources],
     }
@@ -266,13 +266,7 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
         description=item.description,
         input_schema=item.arguments.schema,
         output_schema=item.result.schema,
-        annotations=types.ToolAnnotations(
-            title=item.title,
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive and not tool.read_only,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=tool.open_world,
-        ),
+        annotations=types.ToolAnnotations.model_validate(item.annotations),
         _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **untrusted}
         | ({"ui": ui} if ui else {}),
     )

@@ -168,6 +168,20 @@ async def test_a_token_lists_and_calls_only_the_tools_of_its_scopes(guarded: str
     assert await names_for(guarded, CAROL, mode) == [], "it has no scope"
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_token_finds_and_calls_only_the_tools_of_its_scopes(make_host: MakeHost, mode: str):
+    tools = {"discovery": "search", "search_writing": True}
+    host = make_host({"books": BooksPlugin}, tools=tools, server={"port": 0, "auth": auth()})
+    async with served_over_http(host) as url, http_client(url, ANN, mode=mode) as client:
+        assert await names_of(client) == ["search_tools", "call_tool"]
+        found = await client.call_tool("search_tools", {"query": "drop a book"})
+        assert [tool["name"] for tool in found.structured_content["tools"]] == ["find_book"]
+        answer = await client.call_tool("call_tool", {"name": "find_book"})
+        assert answer.content[0].text == "found for ann"
+        refused = await client.call_tool("call_tool", {"name": "drop_book"})
+        assert "Unknown tool" in refused.content[0].text
+
+
 async def test_requests_without_a_valid_token_are_refused(guarded: str):
     tokens = ("smcp_wrong", token_hash(BOB), BOB[:-1], b"\xff")
     wrong: list[dict[str, Any]] = [{}, {"authorization": f"Basic {BOB}"}]
