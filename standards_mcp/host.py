@@ -374,7 +374,7 @@ class Host:
         """Return a warning for each setting without effect, by default for the profile in force."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=selection.names if self._all_known else {},
+            contributions=selection.names if self.all_known else {},
             plugins=records.keys(),
             distributions={record.info.distribution for record in records.values()},
             failed=[name for name, each in records.items() if each.status is Status.FAILED],
@@ -386,8 +386,8 @@ class Host:
         return list(dict.fromkeys(lines))
 
     @property
-    def _all_known(self) -> bool:
-        """True if all tools are known, so that a pattern that matches nothing is a mistake."""
+    def all_known(self) -> bool:
+        """True if no server or isolated plugin still has to tell its tools."""
         return all(each.is_known and not each.problem for each in self.manager.providers())
 
     def _report(self, warnings: list[str]) -> None:

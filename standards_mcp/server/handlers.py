@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import HostContext, InputRequiredError, Principal
@@ -38,14 +38,17 @@ from standards_mcp.remote.definitions import RefusedError, object_of
 
 from .context import ClientContext, Context, session_of
 
-PAGE_SIZE: Final = 250
-"""Number of items on a page of a list. The protocol lets the server choose it."""
+# Several clients drop all pages but the first.
+MAX_PAGE_BYTES: Final = 1 << 20
+"""A list of up to this many bytes has one page."""
+_CACHE_MILLISECONDS: Final = 300_000
 
 _MAX_CURSOR_CHARS: Final = 9
 
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Definition = TypeVar("_Definition", bound=BaseModel)
 _Part: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 _PARTS: Final = TypeAdapter[list[_Part]](list[_Part])
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
@@ -83,8 +86,9 @@ class _Handlers:
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        items, cursor = _page((await self._visible(ctx)).listed_tools, params)
-        return types.ListToolsResult(tools=[wire_tool(item) for item in items], next_cursor=cursor)
+        tools = map(wire_tool, (await self._visible(ctx)).listed_tools)
+        page, cursor = _page(tools, params)
+        return types.ListToolsResult(tools=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -103,9 +107,9 @@ class _Handlers:
     async def list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        items, cursor = _page(visible((await self._visible(ctx)).prompts), params)
-        prompts = [wire_prompt(item) for item in items]
-        return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+        prompts = map(wire_prompt, visible((await self._visible(ctx)).prompts))
+        page, cursor = _page(prompts, params)
+        return types.ListPromptsResult(prompts=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
@@ -130,17 +134,22 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = _page([item for item in items if item.template is None], params)
-        resources: list[Any] = [wire_resource(item) for item in page]
-        return types.ListResourcesResult(resources=resources, next_cursor=cursor)
+        resources: Iterable[Any] = (wire_resource(item) for item in items if not item.template)
+        page, cursor = _page(resources, params)
+        hints = cache_hints(self._host)
+        return types.ListResourcesResult(resources=page, next_cursor=cursor, **hints)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = _page([item for item in items if item.template and item.is_listed], params)
-        templates: list[Any] = [wire_resource(item) for item in page]
-        return types.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
+        listed = (item for item in items if item.template and item.is_listed)
+        templates: Iterable[Any] = map(wire_resource, listed)
+        page, cursor = _page(templates, params)
+        hints = cache_hints(self._host)
+        return types.ListResourceTemplatesResult(
+            resource_templates=page, next_cursor=cursor, **hints
+        )
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
@@ -218,17 +227,41 @@ def _missing_capability(message: str, ability: str) -> MCPError:
     return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data)
 
 
+def cache_hints(host: Host) -> dict[str, Any]:
+    """Return the hints for caches with a list: changes of lists are announced to clients.
+
+    A cache may share the list with all callers only if no token changes it.
+    """
+    auth = host.settings.server.auth
+    is_public = not (auth.is_required or auth.tokens or auth.jwt.issuer)
+    return {
+        "ttl_ms": _CACHE_MILLISECONDS if host.all_known else 0,
+        "cache_scope": "public" if is_public else "private",
+    }
+
+
+def definition_bytes(definition: BaseModel) -> int:
+    """Return the size of a definition in a list."""
+    return len(definition.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
 def _page(
-    items: Sequence[_T], params: types.PaginatedRequestParams | None
-) -> tuple[Sequence[_T], str | None]:
+    items: Iterable[_Definition], params: types.PaginatedRequestParams | None
+) -> tuple[list[_Definition], str | None]:
     """Return the items of the requested page, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _MAX_CURSOR_CHARS:
         message = f"cursor {short(cursor)!r} is not valid; leave it out for the first page"
         raise MCPError(types.INVALID_PARAMS, message)
-    start = int(cursor)
-    end = start + PAGE_SIZE
-    return items[start:end], str(end) if end < len(items) else None
+    page, size = list[_Definition](), 0
+    for number, item in enumerate(items):
+        if number < int(cursor):
+            continue
+        size += definition_bytes(item)
+        if page and size > MAX_PAGE_BYTES:
+            return page, str(number)
+        page.append(item)
+    return page, None
 
 
 def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:

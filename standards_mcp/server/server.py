@@ -41,7 +41,7 @@ from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
 from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
-from .handlers import definitions_by_kind, handlers
+from .handlers import cache_hints, definitions_by_kind, handlers
 from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)
@@ -211,6 +211,9 @@ class HostServer(Server[None]):
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
         else:
             answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
+        if ctx.method == "server/discover":
+            hints = cache_hints(self._host)
+            answer |= {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}
         is_introduction = ctx.method in ("initialize", "server/discover")
         if is_introduction and (text := self._host.instructions(principal)):
             answer["instructions"] = text

@@ -322,7 +322,7 @@ async def test_the_ranking_is_opened_before_the_first_search(
 
     def open_ranking(definitions: Any) -> Any:
         opened.append(len(definitions))
-        return lambda query: [0.0] * len(definitions)
+        return lambda _: [0.0] * len(definitions)
 
     monkeypatch.setattr("standards_mcp.host.open_tool_ranking", open_ranking)
     host = host_with(make_host)
