@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
@@ -107,6 +107,7 @@ class Selection:
     Attributes:
         problems: The overrides that cannot be applied.
         search: The search for tools, or None if clients list all tools.
+        is_structured: True if answers have structured content, and definitions an output schema.
     """
 
     tools: tuple[RegisteredTool, ...]
@@ -115,6 +116,7 @@ class Selection:
     routes: tuple[RegisteredRoute, ...]
     problems: tuple[Problem, ...]
     search: ToolSearch | None = None
+    is_structured: bool = True
 
     @cached_property
     def visible_tools(self) -> list[RegisteredTool]:
@@ -216,13 +218,21 @@ def select(
         )
         for item in contributions.routes
     ]
-    search = None
-    if needs_search(visible(tools), settings, rules.discovery):
+    search, is_structured = None, rules.tool_setting("structured") is not False
+    if needs_search(visible(tools), settings, rules.tool_setting("discovery")):
         others = [_without_name_of_search(item) for item in tools]
-        if found := ToolSearch(visible(others), settings, open_ranking):
+        if found := ToolSearch(
+            visible(others), settings, open_ranking, is_structured=is_structured
+        ):
             tools, search = others, found
     return Selection(
-        tuple(tools), tuple(prompts), tuple(resources), tuple(routes), tuple(problems), search
+        tuple(tools),
+        tuple(prompts),
+        tuple(resources),
+        tuple(routes),
+        tuple(problems),
+        search,
+        is_structured,
     )
 
 
@@ -237,11 +247,11 @@ class _Rules:
     def profiles(self) -> tuple[str, ...]:
         return (*self.settings.profiles_in_force, *self.access.profiles)
 
-    @property
-    def discovery(self) -> str | None:
-        """The setting of the last profile that has one, or the general one."""
+    def tool_setting(self, key: Literal["discovery", "structured"]) -> Any:
+        """Return the value of the last profile that has this key, or the general one, or None."""
         tables = [self.settings.tools, *map(self.settings.profiles.get, self.profiles)]
-        return next((each.discovery for each in tables[::-1] if each and each.discovery), None)
+        values = [getattr(table, key) for table in reversed(tables) if table]
+        return next((value for value in values if value is not None), None)
 
     def plugin_hidden_reason(self, plugin: str) -> str:
         """Return why all contributions of a plugin are hidden, or an empty string."""

@@ -79,6 +79,7 @@ class ToolSearch:
     Args:
         tools: The tools that the caller may use.
         open_ranking: Ranks the tools that are not listed, at the first search.
+        is_structured: True if definitions have an output schema.
 
     Attributes:
         listed: The tools that clients list beside `own`.
@@ -86,13 +87,18 @@ class ToolSearch:
     """
 
     def __init__(
-        self, tools: Sequence[RegisteredTool], settings: Settings, open_ranking: OpenRanking
+        self,
+        tools: Sequence[RegisteredTool],
+        settings: Settings,
+        open_ranking: OpenRanking,
+        *,
+        is_structured: bool,
     ) -> None:
         self.listed: list[RegisteredTool] = []
         self._others: list[RegisteredTool] = []
         for item in tools:
             (self.listed if _stays_listed(item, settings) else self._others).append(item)
-        self._open_ranking = open_ranking
+        self._open_ranking, self._is_structured = open_ranking, is_structured
         functions: dict[str, Callable[..., Any]] = {
             SEARCH_TOOLS: self._search,
             CALL_TOOL: self._refuse,
@@ -124,7 +130,14 @@ class ToolSearch:
     def _search(self, query: str, max_results: int) -> dict[str, Any]:
         scores = self._scorer(query)
         ranked = sorted(range(len(scores)), key=lambda place: -scores[place])[:max_results]
-        return {"tools": [_definition(self._others[place]) for place in ranked]}
+        return {"tools": [self._definition(self._others[place]) for place in ranked]}
+
+    def _definition(self, item: RegisteredTool) -> dict[str, Any]:
+        annotations = {key: value for key, value in item.annotations.items() if value is not None}
+        definition = {**item.definition, "annotations": annotations}
+        if self._is_structured:
+            definition["outputSchema"] = item.result.schema
+        return {key: value for key, value in definition.items() if value is not None}
 
     @cached_property
     def _scorer(self) -> Scorer:
@@ -194,12 +207,6 @@ def _own_tools() -> tuple[RegisteredTool, ...]:
         ),
     )
     return tuple(read_tool("standards-mcp", tool) for tool in tools)
-
-
-def _definition(item: RegisteredTool) -> dict[str, Any]:
-    annotations = {key: value for key, value in item.annotations.items() if value is not None}
-    definition = {**item.definition, "annotations": annotations, "outputSchema": item.result.schema}
-    return {key: value for key, value in definition.items() if value is not None}
 
 
 def _as_object(value: object) -> Mapping[str, Any] | None:

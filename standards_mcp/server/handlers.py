@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -86,14 +86,14 @@ class _Handlers:
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        tools = map(wire_tool, (await self._visible(ctx)).listed_tools)
-        page, cursor = _page(tools, params)
+        page, cursor = _page(_wire_tools(await self._visible(ctx)), params)
         return types.ListToolsResult(tools=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> dict[str, Any] | types.InputRequiredResult:
-        context = ClientContext(ctx, params, self._principal_of(ctx))
+        principal = self._principal_of(ctx)
+        context = ClientContext(ctx, params, principal)
         try:
             async with aclosing(context):
                 result = await self._host.call_tool(params.name, params.arguments or {}, context)
@@ -102,7 +102,10 @@ class _Handlers:
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
         _check_capabilities(ctx, result)
-        return wire_result(params.name, result)
+        answer = wire_result(params.name, result)
+        if not self._host.visible(principal).is_structured:
+            answer.pop("structuredContent", None)
+        return answer
 
     async def list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -268,7 +271,7 @@ def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
     """Return the definitions of the visible contributions, by kind."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
     return {
-        "tools": [wire_tool(item) for item in selection.listed_tools],
+        "tools": list(_wire_tools(selection)),
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
         "resources": [wire_resource(item) for item in resources],
     }
@@ -280,6 +283,14 @@ def _with_extra(model: Callable[..., _T], item: Contribution, **fields: Any) -> 
         return model(**fields, **item.extra)
     except ValidationError:
         return model(**fields)
+
+
+def _wire_tools(selection: Selection) -> Iterator[types.Tool]:
+    """Yield the definitions of the tools in the list for clients."""
+    for tool in map(wire_tool, selection.listed_tools):
+        if not selection.is_structured:
+            tool.output_schema = None
+        yield tool
 
 
 def wire_tool(item: RegisteredTool) -> types.Tool:

@@ -171,6 +171,12 @@ async def test_a_search_returns_complete_definitions_and_the_tool_is_called_as_b
     assert reports == [(1, 2, "half")] * 2
 
 
+async def test_definitions_have_no_output_schema_without_structured_content(make_host: MakeHost):
+    host = host_with(make_host, SEARCH | {"structured": False})
+    found = await host.call_tool("search_tools", {"query": "count words"})
+    assert not any("outputSchema" in tool for tool in found.structured["tools"])
+
+
 @pytest.mark.parametrize("arguments", ['{"text": "a"}', {"text": "a"}])
 async def test_arguments_may_be_an_object_in_a_text(make_host: MakeHost, arguments: object):
     result = await host_with(make_host).call_tool(

@@ -66,10 +66,13 @@ class ToolRules(Rules):
         read_only: If true, only tools that change nothing are served.
         discovery: With ``search``, clients list few tools, and find and call the others with
             ``search_tools`` and ``call_tool``. By default, clients ``list`` all tools.
+        structured: If false, answers have no structured content, and definitions no output schema:
+            the text has the same data. By default it is true.
     """
 
     read_only: bool = False
     discovery: Literal["list", "search"] | None = None
+    structured: bool | None = None
 
     def hidden_reason(
         self, names: Collection[str], table: str = "tools", *, read_only: bool = True
