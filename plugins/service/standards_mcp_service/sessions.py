@@ -29,7 +29,6 @@ from mcp.server.streamable_http import (
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import (
     INVALID_REQUEST,
-    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCResponse,
@@ -43,6 +42,7 @@ from starlette.types import Message, Receive, Scope, Send
 from standards_mcp.transports import HttpSettings
 
 from .bodies import has_more_values
+from .errors import error_response, version_mismatch, with_request_id
 from .guards import CANCEL_SCOPE, opens_change_stream
 
 ALL_EVENTS_BYTES: Final = 32 << 20
@@ -136,9 +136,16 @@ class Sessions(StreamableHTTPSessionManager):
         async def replay() -> Message:
             return unread.pop() if unread else await receive()
 
-        if has_more_values(unread[0].get("body", b""), most := self._most_values()):
+        body: bytes = unread[0].get("body", b"")
+        refusal: Response | None
+        if has_more_values(body, most := self._most_values()):
             message = f"the request has more than {most:,} values; send fewer in one call"
-            await _error_response(message, 413)(scope, replay, send)
+            refusal, body = error_response(message, 413, INVALID_REQUEST), b""  # not to be parsed
+        else:
+            refusal = version_mismatch(scope, body)
+        send = with_request_id(send, body)
+        if refusal:
+            await refusal(scope, replay, send)
         elif opens_change_stream(scope):
             await self._handle_stream(scope, replay, send)
         else:
@@ -151,7 +158,7 @@ class Sessions(StreamableHTTPSessionManager):
         held = sum(other == owner for other in self._listening.values())
         if owner is not None and held >= self._share:
             message = self._limit_message("streams of changes")
-            await _error_response(message, 429)(scope, receive, send)
+            await error_response(message, 429, INVALID_REQUEST)(scope, receive, send)
             return
         listening: anyio.CancelScope = scope["state"][CANCEL_SCOPE]
         self._listening[listening] = owner
@@ -164,19 +171,11 @@ class Sessions(StreamableHTTPSessionManager):
         try:
             await super()._handle_stateful_request(scope, receive, send)
         except HTTPException as exc:
-            await _error_response(exc.detail, exc.status_code)(scope, receive, send)
+            await error_response(exc.detail, exc.status_code, INVALID_REQUEST)(scope, receive, send)
 
     def _limit_message(self, kind: str) -> str:
         share = f"this token has {self._share} {kind} open, and may not have more"
         return f"{share}; end some of them"
-
-
-def _error_response(message: str, status: int) -> Response:
-    error = JSONRPCError(
-        jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
-    )
-    content = error.model_dump_json(by_alias=True, exclude_unset=True)
-    return Response(content, status, media_type="application/json")
 
 
 class _Event(NamedTuple):
