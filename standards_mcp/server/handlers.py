@@ -137,7 +137,7 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         items = visible((await self._visible(ctx)).resources)
-        resources: Iterable[Any] = (wire_resource(item) for item in items if not item.template)
+        resources: list[Any] = [wire_resource(item) for item in items if not item.template]
         page, cursor = _page(resources, params)
         hints = cache_hints(self._host)
         return types.ListResourcesResult(resources=page, next_cursor=cursor, **hints)
@@ -146,8 +146,8 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         items = visible((await self._visible(ctx)).resources)
-        listed = (item for item in items if item.template and item.is_listed)
-        templates: Iterable[Any] = map(wire_resource, listed)
+        listed = [item for item in items if item.template and item.is_listed]
+        templates: list[Any] = [wire_resource(item) for item in listed]
         page, cursor = _page(templates, params)
         hints = cache_hints(self._host)
         return types.ListResourceTemplatesResult(

@@ -212,6 +212,9 @@ class HostServer(Server[None]):
         else:
             answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
         if ctx.method == "server/discover":
+            # Deprecated: the SDK advertises it because earlier clients may set a level.
+            capabilities: Mapping[str, Any] = answer["capabilities"]
+            answer["capabilities"] = {k: v for k, v in capabilities.items() if k != "logging"}
             hints = cache_hints(self._host)
             answer |= {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}
         is_introduction = ctx.method in ("initialize", "server/discover")

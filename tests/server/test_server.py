@@ -157,6 +157,15 @@ async def test_lists_and_introductions_tell_caches_how_long_and_for_whom_they_ho
     assert (result["ttlMs"], result["cacheScope"]) == (300_000, scope)
 
 
+async def test_logging_is_advertised_to_earlier_clients_only(host: Host):
+    anew = await conversation(host, request(1, "server/discover", _meta=MODERN), opens=False)
+    assert "logging" not in anew[1]["result"]["capabilities"]
+    assert anew[1]["result"]["capabilities"]["tools"]
+    earlier = await conversation(host, request(1, "logging/setLevel", level="info"))
+    assert earlier[0]["result"]["capabilities"]["logging"] == {}
+    assert "result" in earlier[1]
+
+
 async def test_a_list_is_not_to_be_kept_while_a_server_is_being_started(make_host: MakeHost):
     host = make_host({"sums": SumsPlugin}, servers={"late": {"command": "no-such-program"}})
     async with Client(build_server(host, "1"), mode="auto") as client:
