@@ -27,7 +27,7 @@ from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
 from .contributions.schemas import short
 from .contributions.selection import EVERYTHING, Access, Selection, joined_instructions, select
-from .contributions.tool_search import CALL_TOOL, SEARCH_INSTRUCTIONS, SEARCH_TOOLS
+from .contributions.tool_search import SEARCH_INSTRUCTIONS, SEARCH_TOOLS
 from .contributions.tools import nearest_tool
 from .errors import ConfigError, RateLimitedError, UnknownToolError
 from .files import user_state_dir
@@ -243,7 +243,7 @@ class Host:
         """
         context = context or HostContext()
         search = self.visible(context.principal).search
-        if search and name == CALL_TOOL and (inner := search.inner_call(arguments)):
+        if search and (inner := search.inner_call(name, arguments)):
             return await self._call_inner(*inner, context)
         item = self.visible(context.principal).find(name)
         if item is None:
@@ -267,7 +267,7 @@ class Host:
     async def _call_inner(
         self, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> ToolResult:
-        """Call a tool that `CALL_TOOL` names; an unknown one is a result, which models see."""
+        """Call a tool that `call_tool` names; an unknown one is a result, which models see."""
         try:
             return await self.call_tool(name, arguments, context)
         except UnknownToolError as exc:

@@ -120,8 +120,16 @@ class ToolSearch:
         """Rank the tools once, so that the first search does not wait for the ranking to open."""
         self._scorer(SEARCH_TOOLS)
 
-    def inner_call(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the name and the arguments in a call of `CALL_TOOL`, or None to refuse it."""
+    def inner_call(
+        self, called: str, arguments: Mapping[str, Any]
+    ) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the name and the arguments in a call of `CALL_TOOL`.
+
+        Returns:
+            None for a call of another tool, and for one that `CALL_TOOL` itself refuses.
+        """
+        if called != CALL_TOOL:
+            return None
         name, inner = arguments.get("name"), _as_object(arguments.get("arguments"))
         if not isinstance(name, str) or inner is None or arguments.keys() - {"name", "arguments"}:
             return None

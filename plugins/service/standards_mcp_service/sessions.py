@@ -7,7 +7,7 @@ and so gets the answer of its call. Clients of 2026-07-28 have no sessions; they
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -62,10 +62,15 @@ class Sessions(StreamableHTTPSessionManager):
 
     Args:
         most_values: Returns the highest number of values in the JSON of a request.
+        step_up: Returns the refusal of a request that needs another scope, or None.
     """
 
     def __init__(
-        self, server: Server[Any], settings: HttpSettings, most_values: Callable[[], int]
+        self,
+        server: Server[Any],
+        settings: HttpSettings,
+        most_values: Callable[[], int],
+        step_up: Callable[[Scope, bytes], Awaitable[Response | None]],
     ) -> None:
         super().__init__(
             server,
@@ -77,6 +82,7 @@ class Sessions(StreamableHTTPSessionManager):
             retry_interval=_RETRY_MILLISECONDS,
         )
         self._share, self._most_values = settings.session_share, most_values
+        self._step_up = step_up
         self._events_of = dict[str, SessionEvents]()
         self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
 
@@ -142,7 +148,7 @@ class Sessions(StreamableHTTPSessionManager):
             message = f"the request has more than {most:,} values; send fewer in one call"
             refusal, body = error_response(message, 413, INVALID_REQUEST), b""  # not to be parsed
         else:
-            refusal = version_mismatch(scope, body)
+            refusal = version_mismatch(scope, body) or await self._step_up(scope, body)
         send = with_request_id(send, body)
         if refusal:
             await refusal(scope, replay, send)
