@@ -6,6 +6,7 @@ import base64
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import mcp_types as types
@@ -256,10 +257,8 @@ def _page(
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _MAX_CURSOR_CHARS:
         message = f"cursor {short(cursor)!r} is not valid; leave it out for the first page"
         raise MCPError(types.INVALID_PARAMS, message)
-    page, size = list[_Definition](), 0
-    for number, item in enumerate(items):
-        if number < int(cursor):
-            continue
+    page, size, start = list[_Definition](), 0, int(cursor)
+    for number, item in enumerate(islice(items, start, None), start):
         size += definition_bytes(item)
         if page and size > MAX_PAGE_BYTES:
             return page, str(number)
