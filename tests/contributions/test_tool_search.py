@@ -12,7 +12,7 @@ from mcp_types import ElicitResult
 from pydantic import BaseModel
 from support.hosts import MakeHost, OpenClient, error_type, message_of, names_of, plugin_with
 
-from standards_mcp import CallContext, InvalidInputError, Plugin, Tool, hookimpl
+from standards_mcp import CallContext, InvalidInputError, Plugin, Tool, hookimpl, resource, tool
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.config.loading import LoadedSettings
@@ -308,6 +308,23 @@ async def test_a_question_of_the_inner_tool_reaches_the_user(
     async with open_client(host_with(make_host), elicitation_callback=answer) as client:
         result = await client.call_tool("call_tool", {"name": "ask"})
         assert result.content[0].text == "hello"
+
+
+async def test_tools_with_views_and_tools_for_views_stay_listed(make_host: MakeHost):
+    class ViewsPlugin(Plugin):
+        @tool(read_only=True, views_only=True)
+        def page_more(self) -> str:
+            """Load more."""
+            return "more"
+
+        @resource("ui://views/words.html", view_of=("words.count",))
+        def words_view(self) -> str:
+            """Show the count."""
+            return "<!doctype html>"
+
+    host = make_host({"words": WordsPlugin, "views": ViewsPlugin}, tools=SEARCH)
+    listed = [item.published for item in host.visible().listed_tools]
+    assert listed == [*OWN, "words_count", "drop", "show", "page_more"]
 
 
 async def test_a_plugin_does_not_take_the_names_of_the_search(make_host: MakeHost):
