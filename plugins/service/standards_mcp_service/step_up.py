@@ -85,8 +85,9 @@ def _tool_call(body: bytes) -> tuple[str, Mapping[str, Any]] | None:
     if b"tools" not in body:
         return None
     try:
-        message = json.loads(body)
-        name, arguments = message["params"]["name"], message["params"].get("arguments") or {}
+        message: Any = json.loads(body)
+        name: object = message["params"]["name"]
+        arguments: object = message["params"].get("arguments") or {}
         is_call = message["method"] == "tools/call"
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
