@@ -15,9 +15,10 @@ from pathlib import Path
 
 import anyio
 
-from standards_mcp.calls.output import BYTES_PER_TOKEN, definition_tokens, tokens
+from standards_mcp._utils.text import BYTES_PER_TOKEN, tokens
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.contributions.tools import definition_tokens
 from standards_mcp.host import Host
 from standards_mcp_catalog import Catalog, open_local
 

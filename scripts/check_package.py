@@ -37,6 +37,7 @@ SHIPPED = {
     "standards_mcp_documents",
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
+    "standards_mcp_ranking",
     "standards_mcp_scaffold",
     "standards_mcp_service",
     "standards_mcp_signin",

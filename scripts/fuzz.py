@@ -112,7 +112,8 @@ class Server:
             raise FaultError(f"it has ended with code {self.process.wait()}")
         try:
             message = json.loads(line)
-            is_message = message["jsonrpc"] == "2.0" and ("method" in message or "id" in message)
+            kinds = {"method", "id", "error"}
+            is_message = message["jsonrpc"] == "2.0" and bool(message.keys() & kinds)
         except (ValueError, LookupError, TypeError):
             is_message = False
         if not is_message:
@@ -186,7 +187,7 @@ class Talk:
                 raise FaultError(f"no answer to {missing} of {_shown(lines)}")
             if "method" not in message:
                 answers.append(message)
-                found[repr(message["id"])] += 1
+                found[repr(message.get("id"))] += 1
             elif "id" in message:
                 raise FaultError(f"it asks something: {message}")
         # A line that is too deep may be refused before it can be seen to be a notification.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from ._utils.secrets import mask, secrets_of
 from .calls.call import CallLog, Gate, Observer
@@ -26,6 +27,7 @@ from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
 from .contributions.schemas import short
 from .contributions.selection import EVERYTHING, Access, Selection, joined_instructions, select
+from .contributions.tool_search import SEARCH_INSTRUCTIONS, SEARCH_TOOLS
 from .contributions.tools import nearest_tool
 from .errors import ConfigError, RateLimitedError, UnknownToolError
 from .files import user_state_dir
@@ -36,6 +38,7 @@ from .loading.providers import provider_of
 from .loading.quarantine import Quarantine, Step
 from .loading.records import PluginInfo, Status
 from .loading.services import used_services
+from .loading.tool_ranking import open_tool_ranking
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)
@@ -197,7 +200,7 @@ class Host:
         """Return the selection for *access*; it is cached until plugins or settings change."""
         selection = self._selections.get(access)
         if selection is None:
-            selection = select(self.manager.contributions, self.settings, access)
+            selection = select(self.manager.contributions, self.settings, access, open_tool_ranking)
             self._selections[access] = selection
         return selection
 
@@ -207,8 +210,9 @@ class Host:
 
     def instructions(self, principal: Principal = LOCAL) -> str:
         """Return the instructions for the model, from plugins with visible contributions."""
-        texts = self._plugin_texts("instructions")
-        return joined_instructions(texts, self.visible(principal))
+        selection = self.visible(principal)
+        text = joined_instructions(self._plugin_texts("instructions"), selection)
+        return f"{SEARCH_INSTRUCTIONS} {text}".strip() if selection.search else text
 
     def title(self, principal: Principal = LOCAL) -> str:
         """Return the titles of plugins with visible contributions, for the server's title."""
@@ -239,6 +243,9 @@ class Host:
             UnknownToolError: No plugin declares the tool, or the caller must not know about it.
         """
         context = context or HostContext()
+        search = self.visible(context.principal).search
+        if search and (inner := search.inner_call(name, arguments)):
+            return await self._call_inner(*inner, context)
         item = self.visible(context.principal).find(name)
         if item is None:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
@@ -258,6 +265,15 @@ class Host:
             return error_result("disabled", f"{message} Ask the administrator.")
         return await self.pipeline.call_tool(item, arguments, context)
 
+    async def _call_inner(
+        self, name: str, arguments: Mapping[str, Any], context: HostContext
+    ) -> ToolResult:
+        """Call a tool that `call_tool` names; an unknown one is a result, which models see."""
+        try:
+            return await self.call_tool(name, arguments, context)
+        except UnknownToolError as exc:
+            return error_result("not_found", f"{exc} ({SEARCH_TOOLS} finds tools)")
+
     async def count_refused(self, name: str, context: HostContext) -> None:
         """Count a call that is refused before the pipeline against the same rate limits.
 
@@ -275,7 +291,7 @@ class Host:
     def plugins_behind(self, tool: str) -> Collection[str]:
         """Return the names of the plugins that a call of *tool* needs, all for an unknown tool."""
         item = self.visible().find(tool)
-        if item is None:
+        if item is None or item.plugin not in self.manager.records:  # it may call any tool
             return self.manager.records.keys()
         owners = {each.plugin for each in self.manager.contributions.filters if item.filters}
         names = {item.plugin} | owners | self.manager.wrapping
@@ -283,11 +299,13 @@ class Host:
         return names | self.manager.services.providers(used)
 
     async def warm_up(self) -> None:
-        """Prepare the services behind the visible tools for their first use."""
+        """Prepare the services behind the visible tools, and the search, for their first use."""
         names = {item.plugin for item in self.visible().visible_tools}
         records = [record for name, record in self.manager.records.items() if name in names]
         used = [service_type for record in records for service_type in used_services(record)]
         await self.manager.services.warm_up(used)
+        if search := self.visible().search:
+            await anyio.to_thread.run_sync(search.warm_up, abandon_on_cancel=True)
 
     async def subscribe(self, uri: str, principal: Principal = LOCAL) -> Callable[[], None]:
         """Subscribe to changes of a resource, which `PluginManager.changes` reports.
@@ -357,7 +375,7 @@ class Host:
         """Return a warning for each setting without effect, by default for the profile in force."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=selection.names if self._all_known else {},
+            contributions=selection.names if self.all_known else {},
             plugins=records.keys(),
             distributions={record.info.distribution for record in records.values()},
             failed=[name for name, each in records.items() if each.status is Status.FAILED],
@@ -369,8 +387,8 @@ class Host:
         return list(dict.fromkeys(lines))
 
     @property
-    def _all_known(self) -> bool:
-        """True if all tools are known, so that a pattern that matches nothing is a mistake."""
+    def all_known(self) -> bool:
+        """True if no server or isolated plugin still has to tell its tools."""
         return all(each.is_known and not each.problem for each in self.manager.providers())
 
     def _report(self, warnings: list[str]) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord
     from .calls.context import HostContext, Principal
-    from .calls.output import definition_tokens
     from .commands import Finding
     from .config.edits import change_config, file_to_change, with_tool_switched
     from .config.models.http import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from .contributions.results import error_result
     from .contributions.schemas import plain_object
     from .contributions.selection import EVERYTHING, Access, gained
-    from .contributions.tools import RegisteredTool
+    from .contributions.tools import RegisteredTool, definition_tokens
     from .host import Host
     from .loading.health import check_health, services_health
     from .loading.providers import provider_of
@@ -212,7 +211,6 @@ _MODULES: Final = (
     ".contributions.tools",
     ".calls.call",
     ".calls.context",
-    ".calls.output",
     ".loading.records",
     ".loading.providers",
     ".loading.health",

@@ -19,6 +19,7 @@ PLUGINS = (
     "standards_mcp_documents",
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
+    "standards_mcp_ranking",
     "standards_mcp_scaffold",
     "standards_mcp_search",
     "standards_mcp_service",

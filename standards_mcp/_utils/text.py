@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from typing import Any, Concatenate, Final, ParamSpec
 
 BYTE_ORDER_MARK: Final = "\ufeff"
+BYTES_PER_TOKEN: Final = 4
+"""A rule of thumb for English text and JSON; every model counts in its own way."""
 _LONGEST_NAME: Final = 200
 _P = ParamSpec("_P")
 
@@ -94,6 +96,11 @@ def keeping_style(
         return BYTE_ORDER_MARK + after if text.startswith(BYTE_ORDER_MARK) else after
 
     return in_style
+
+
+def tokens(text: str) -> int:
+    """Estimate the tokens of *text*."""
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
 def json_copy(value: object) -> Any:

@@ -7,7 +7,6 @@ the plugin's own code. Any other exception is a crash: it is logged under an id 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import traceback
 from collections.abc import Callable, Mapping
@@ -18,12 +17,11 @@ import pydantic_core
 
 from standards_mcp._utils.exceptions import internal_error, is_from_outside, is_raised, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
-from standards_mcp._utils.text import printable, text_of
+from standards_mcp._utils.text import BYTES_PER_TOKEN, printable, text_of, tokens
 from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.prompts import PromptAnswer
 from standards_mcp.contributions.resources import Contents
-from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.contributions.results import error_result, is_json_of
 from standards_mcp.errors import (
     ApiError,
     CrashedError,
@@ -41,8 +39,6 @@ from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
 
-BYTES_PER_TOKEN: Final = 4
-"""A rule of thumb for English text and JSON; every model counts in its own way."""
 _NOTE_TOKENS: Final = 40
 _ERROR_TOKENS: Final = 500
 _SENTENCE_ENDS: Final = (".", "!", "?", ":", ";")
@@ -141,16 +137,6 @@ def _crash(call: Call, cause: BaseException) -> CrashedError:
     return CrashedError(internal_error(item.published + where, incident))
 
 
-def tokens(text: str) -> int:
-    """Estimate the tokens of *text*."""
-    return -(-len(text.encode()) // BYTES_PER_TOKEN)
-
-
-def definition_tokens(item: RegisteredTool) -> int:
-    """Estimate the tokens of a tool's definition in a model's context."""
-    return tokens(_json(item.definition))
-
-
 async def cap_output(call: Call, call_next: CallNext) -> ToolResult:
     """Answer the call within its limit of tokens."""
     result: ToolResult = await call_next(call)
@@ -199,7 +185,7 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
             "here. Ask for less, or raise its max_output_tokens in the configuration.",
         )
     notes = (*result.notes, note) if note else result.notes
-    if note and (result.content or _is_json_of(result.text, structured)):
+    if note and (result.content or is_json_of(result.text, structured)):
         # The shorter JSON replaces content blocks, or a text that was the JSON of the structure.
         return replace(result, text=_json(short), structured=short, content=(), notes=notes)
     cut = replace(result, structured=short, notes=notes)
@@ -237,15 +223,6 @@ def _cut(text: str, size: int) -> str:
     kept = encoded[: max(size, 0)].decode(errors="ignore")
     whole, line_end, _ = kept.rpartition("\n")
     return whole if line_end and len(whole) >= len(kept) // 2 else kept
-
-
-def _is_json_of(text: str, structured: dict[str, Any]) -> bool:
-    if not text.startswith("{"):
-        return False
-    try:
-        return bool(json.loads(text) == structured)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _text_in_content(answer: PromptAnswer | Contents) -> str:

@@ -18,7 +18,6 @@ import click
 import importlib_metadata
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.calls.output import definition_tokens
 from standards_mcp.commands import (
     Finding,
     Level,
@@ -31,6 +30,7 @@ from standards_mcp.commands import (
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.problems import check_programs
+from standards_mcp.contributions.tools import definition_tokens
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health, services_health
@@ -38,6 +38,7 @@ from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
+from standards_mcp.server.handlers import MAX_PAGE_BYTES, definition_bytes, wire_tool
 
 from . import own_entry_points
 from .invocation import Invocation, this_program
@@ -48,6 +49,10 @@ _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
 _LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
 _MANY_TOOLS: Final = 40  # the limit of one client
+_FEWER_TOOLS: Final = (
+    'Disable some of them: `standards-mcp tools disable GLOB`, or set discovery = "search" in'
+    " [tools]."
+)
 _CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
 _CORRECT_SERVICE: Final = (
     "Correct the reported problem, in the settings of the plugin that provides it."
@@ -164,14 +169,21 @@ def _tools(host: Host) -> Iterator[Finding]:
             fix = 'Set tool_names = "portable", or give it another name in its override.'
             message = f"some clients refuse the whole server because of the name {item.published!r}"
             yield Finding("tools", "warning", message, fix)
-    cost = sum(definition_tokens(item) for item in served)
-    message = f"{len(served)} served, about {cost:,} tokens of a model's context"
+    listed = host.visible().listed_tools
+    if (size := sum(map(definition_bytes, map(wire_tool, listed)))) > MAX_PAGE_BYTES:
+        message = (
+            f"the list has {size:,} bytes; many clients read only the first {MAX_PAGE_BYTES:,}"
+        )
+        yield Finding("tools", "warning", message, _FEWER_TOOLS)
+    cost = sum(definition_tokens(item) for item in listed)
+    message = (
+        f"{len(served)} served, {len(listed)} listed, about {cost:,} tokens of a model's context"
+    )
     if not served:
         fix = "Run `standards-mcp tools`: it shows the reasons."
         yield Finding("tools", "error", "no tool is served", fix)
-    elif len(served) > _MANY_TOOLS:
-        fix = "Disable some of them: `standards-mcp tools disable GLOB`."
-        yield Finding("tools", "warning", message, fix)
+    elif len(listed) > _MANY_TOOLS:
+        yield Finding("tools", "warning", message, _FEWER_TOOLS)
     else:
         yield Finding("tools", "ok", message)
 

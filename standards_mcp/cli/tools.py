@@ -11,7 +11,6 @@ from typing import Any, cast
 import click
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.calls.output import definition_tokens
 from standards_mcp.commands import (
     Report,
     examples,
@@ -29,7 +28,7 @@ from standards_mcp.config.models.tools import first_match
 from standards_mcp.config.problems import no_match
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.selection import gained, select
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.contributions.tools import RegisteredTool, definition_tokens
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 

@@ -210,6 +210,8 @@ def _patterns(
         for table, rules in settings.rules(kind, profiles):
             yield (*table, "enable"), rules.enable, kind, valid_names
             yield (*table, "disable"), rules.disable, kind, valid_names
+        if kind == "tools":
+            yield (kind, "always_listed"), settings.tools.always_listed, kind, valid_names
         for name in getattr(getattr(settings, kind), "overrides", ()):
             yield (kind, "overrides", name), (name,), kind, valid_names
     if all_names := [name for group in names.contributions.values() for name in group]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -170,7 +171,29 @@ def sendable(result: object) -> ToolResult:
     parts = (result.text, result.notes, result.structured, result.content, result.meta)
     encoded = pydantic_core.to_json(parts, inf_nan_mode="null")
     _, _, structured, content, meta = pydantic_core.from_json(encoded)
-    return replace(result, structured=structured, content=tuple(content), meta=meta)
+    plain = replace(result, structured=structured, content=tuple(content), meta=meta)
+    return _with_data_in_text(plain, structured) if result.is_error and structured else plain
+
+
+def _with_data_in_text(result: ToolResult, structured: dict[str, Any]) -> ToolResult:
+    """Return a failed result whose text holds its structure, which some clients drop."""
+    data = pydantic_core.to_json(structured).decode()
+    texts = [str(block.get("text", "")) for block in result.content] or [result.text]
+    if any(data in text or is_json_of(text, structured) for text in texts):
+        return result
+    if result.content:
+        return replace(result, content=(*result.content, {"type": "text", "text": data}))
+    return replace(result, text=f"{result.text}\n{data}".lstrip())
+
+
+def is_json_of(text: str, structured: dict[str, Any]) -> bool:
+    """Return True if a text is the JSON of a structure."""
+    if not text.startswith("{"):
+        return False
+    try:
+        return bool(json.loads(text) == structured)
+    except (ValueError, RecursionError):
+        return False
 
 
 def error_result(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
@@ -36,6 +36,15 @@ from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .routes import RegisteredRoute
 from .skills import RegisteredSkill
+from .tool_search import (
+    CALL_TOOL,
+    SEARCH_TOOLS,
+    OpenRanking,
+    ToolSearch,
+    needs_search,
+    shared_words,
+    with_always_load,
+)
 from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
@@ -105,6 +114,8 @@ class Selection:
 
     Attributes:
         problems: The overrides that cannot be applied.
+        search: The search for tools, or None if clients list all tools.
+        is_structured: True if answers have structured content, and definitions an output schema.
     """
 
     tools: tuple[RegisteredTool, ...]
@@ -113,23 +124,23 @@ class Selection:
     skills: tuple[RegisteredSkill, ...]
     routes: tuple[RegisteredRoute, ...]
     problems: tuple[Problem, ...]
+    search: ToolSearch | None = None
+    is_structured: bool = True
 
     @cached_property
     def visible_tools(self) -> list[RegisteredTool]:
-        """The tools that clients see, in a stable order."""
+        """The tools that the caller may use, in a stable order."""
         return visible(self.tools)
+
+    @cached_property
+    def listed_tools(self) -> list[RegisteredTool]:
+        """The tools in the list for clients, in a stable order."""
+        return [*self.search.own, *self.search.listed] if self.search else self.visible_tools
 
     @cached_property
     def serving(self) -> frozenset[str]:
         """The plugins and servers with a visible contribution."""
         return frozenset(item.plugin for _, items in self._by_kind() for item in visible(items))
-
-    @property
-    def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
-        """The definitions of the visible contributions, by kind."""
-        return {
-            kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
-        }
 
     @property
     def names(self) -> dict[Kind, set[str]]:
@@ -149,7 +160,7 @@ class Selection:
 
     @cached_property
     def _tools_by_name(self) -> dict[str, RegisteredTool]:
-        return _by_name(self.tools)
+        return _by_name((*(self.search.own if self.search else ()), *self.tools))
 
     def _by_kind(
         self,
@@ -184,14 +195,21 @@ def _by_name(items: Iterable[_C]) -> dict[str, _C]:
 
 
 def select(
-    contributions: Contributions, settings: Settings, access: Access = EVERYTHING
+    contributions: Contributions,
+    settings: Settings,
+    access: Access = EVERYTHING,
+    open_ranking: OpenRanking = shared_words,
 ) -> Selection:
-    """Apply the configuration and *access* to the contributions of plugins."""
+    """Apply the configuration and *access* to the contributions of plugins.
+
+    Args:
+        open_ranking: Ranks tools in searches of the caller.
+    """
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     extended = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
     tools = tuple(
-        _with_arguments(item, override)
+        with_always_load(_with_arguments(item, override), settings)
         for item, override in _apply_overrides(extended, "tools", rules, problems)
     )
     names = {item.declared for item in visible(tools)}
@@ -221,7 +239,23 @@ def select(
         )
         for item in contributions.routes
     )
-    return Selection(tools, prompts, tuple(resources), skills, routes, tuple(problems))
+    search, is_structured = None, rules.tool_setting("structured") is not False
+    if needs_search(visible(tools), settings, rules.tool_setting("discovery")):
+        others = tuple(_without_name_of_search(item) for item in tools)
+        if found := ToolSearch(
+            visible(others), settings, open_ranking, is_structured=is_structured
+        ):
+            tools, search = others, found
+    return Selection(
+        tools,
+        prompts,
+        tuple(resources),
+        skills,
+        routes,
+        tuple(problems),
+        search,
+        is_structured,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +268,12 @@ class _Rules:
     @property
     def profiles(self) -> tuple[str, ...]:
         return (*self.settings.profiles_in_force, *self.access.profiles)
+
+    def tool_setting(self, key: Literal["discovery", "structured"]) -> Any:
+        """Return the value of the last profile that has this key, or the general one, or None."""
+        tables = [self.settings.tools, *map(self.settings.profiles.get, self.profiles)]
+        values = [getattr(table, key) for table in reversed(tables) if table]
+        return next((value for value in values if value is not None), None)
 
     def plugin_hidden_reason(self, plugin: str) -> str:
         """Return why all contributions of a plugin are hidden, or an empty string."""
@@ -310,6 +350,13 @@ def _with_arguments(item: RegisteredTool, override: Override) -> RegisteredTool:
     if isinstance(override, ToolOverride) and override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
+
+
+def _without_name_of_search(item: RegisteredTool) -> RegisteredTool:
+    if item.hidden_reason or item.published not in (SEARCH_TOOLS, CALL_TOOL):
+        return item
+    reason = f"the search for tools needs the name {item.published!r}; set another in its override"
+    return replace(item, hidden_reason=reason)
 
 
 def _hide_without_tools(item: _C, needs: Iterable[str], tools: Collection[str]) -> _C:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, deprecated
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 LogLevel: TypeAlias = Literal[
@@ -46,8 +46,12 @@ class CallContext(Protocol):
         """
         ...
 
+    @deprecated("MCP 2026-07-28 deprecates logging; use report_progress, or the plugin's logger")
     async def log(self, message: str, level: LogLevel = "info") -> None:
-        """Send a line for the client's log, if the client wants lines of this level."""
+        """Send a line for the client's log, if the client wants lines of this level.
+
+        Deprecated by MCP 2026-07-28; kept for clients that have it.
+        """
         ...
 
     async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
@@ -71,10 +75,13 @@ class CallContext(Protocol):
         """
         ...
 
+    @deprecated("MCP 2026-07-28 deprecates sampling; return the prompt, or call a model's API")
     async def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
     ) -> str:
         """Return the answer of the client's model to a prompt. Reruns happen as for `ask`.
+
+        Deprecated by MCP 2026-07-28; kept for clients that have it.
 
         Args:
             max_tokens: Maximum number of tokens in the answer.
@@ -87,8 +94,11 @@ class CallContext(Protocol):
         """
         ...
 
+    @deprecated("MCP 2026-07-28 deprecates roots; use an argument, a setting or a resource")
     async def roots(self) -> list[str]:
         """Return the URIs of the user's working folders and files. Reruns happen as for `ask`.
+
+        Deprecated by MCP 2026-07-28; kept for clients that have it.
 
         Raises:
             CannotAskError: The client does not share its roots.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import mcp_types as types
+import pydantic_core
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import HostContext, InputRequiredError, Principal
@@ -38,14 +40,17 @@ from standards_mcp.remote.definitions import RefusedError, object_of
 
 from .context import ClientContext, Context, session_of
 
-PAGE_SIZE: Final = 250
-"""Number of items on a page of a list. The protocol lets the server choose it."""
+# Several clients drop all pages but the first.
+MAX_PAGE_BYTES: Final = 1 << 20
+"""A list of up to this many bytes has one page."""
+_CACHE_MILLISECONDS: Final = 300_000
 
 _MAX_CURSOR_CHARS: Final = 9
 
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Definition = TypeVar("_Definition", bound=BaseModel | Mapping[str, Any])
 _Part: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 _PARTS: Final = TypeAdapter[list[_Part]](list[_Part])
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
@@ -83,13 +88,14 @@ class _Handlers:
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        items, cursor = page_of((await self._visible(ctx)).visible_tools, params)
-        return types.ListToolsResult(tools=[wire_tool(item) for item in items], next_cursor=cursor)
+        page, cursor = page_of(_wire_tools(await self._visible(ctx)), params)
+        return types.ListToolsResult(tools=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> dict[str, Any] | types.InputRequiredResult:
-        context = ClientContext(ctx, params, self._principal_of(ctx))
+        principal = self._principal_of(ctx)
+        context = ClientContext(ctx, params, principal)
         try:
             async with aclosing(context):
                 result = await self._host.call_tool(params.name, params.arguments or {}, context)
@@ -98,14 +104,17 @@ class _Handlers:
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
         _check_capabilities(ctx, result)
-        return wire_result(params.name, result)
+        answer = wire_result(params.name, result)
+        if not self._host.visible(principal).is_structured:
+            answer.pop("structuredContent", None)
+        return answer
 
     async def list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        items, cursor = page_of(visible((await self._visible(ctx)).prompts), params)
-        prompts = [wire_prompt(item) for item in items]
-        return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+        prompts = map(wire_prompt, visible((await self._visible(ctx)).prompts))
+        page, cursor = page_of(prompts, params)
+        return types.ListPromptsResult(prompts=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
@@ -130,17 +139,22 @@ class _Handlers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = page_of([item for item in items if item.template is None], params)
-        resources: list[Any] = [wire_resource(item) for item in page]
-        return types.ListResourcesResult(resources=resources, next_cursor=cursor)
+        resources: list[Any] = [wire_resource(item) for item in items if not item.template]
+        page, cursor = page_of(resources, params)
+        hints = cache_hints(self._host)
+        return types.ListResourcesResult(resources=page, next_cursor=cursor, **hints)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         items = visible((await self._visible(ctx)).resources)
-        page, cursor = page_of([item for item in items if item.template and item.is_listed], params)
-        templates: list[Any] = [wire_resource(item) for item in page]
-        return types.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
+        listed = [item for item in items if item.template and item.is_listed]
+        templates: list[Any] = [wire_resource(item) for item in listed]
+        page, cursor = page_of(templates, params)
+        hints = cache_hints(self._host)
+        return types.ListResourceTemplatesResult(
+            resource_templates=page, next_cursor=cursor, **hints
+        )
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
@@ -218,17 +232,39 @@ def _missing_capability(message: str, ability: str) -> MCPError:
     return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data)
 
 
+def cache_hints(host: Host) -> dict[str, Any]:
+    """Return the hints for caches with a list: changes of lists are announced to clients.
+
+    A cache may share the list with all callers only if no token changes it.
+    """
+    auth = host.settings.server.auth
+    is_public = not (auth.is_required or auth.tokens or auth.jwt.issuer)
+    return {
+        "ttl_ms": _CACHE_MILLISECONDS if host.all_known else 0,
+        "cache_scope": "public" if is_public else "private",
+    }
+
+
+def definition_bytes(definition: BaseModel | Mapping[str, Any]) -> int:
+    """Return the size of a definition in a list."""
+    return len(pydantic_core.to_json(definition, by_alias=True, exclude_none=True))
+
+
 def page_of(
-    items: Sequence[_T], params: types.PaginatedRequestParams | None
-) -> tuple[Sequence[_T], str | None]:
+    items: Iterable[_Definition], params: types.PaginatedRequestParams | None
+) -> tuple[list[_Definition], str | None]:
     """Return the items of the requested page, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _MAX_CURSOR_CHARS:
         message = f"cursor {short(cursor)!r} is not valid; leave it out for the first page"
         raise MCPError(types.INVALID_PARAMS, message)
-    start = int(cursor)
-    end = start + PAGE_SIZE
-    return items[start:end], str(end) if end < len(items) else None
+    page, size, start = list[_Definition](), 0, int(cursor)
+    for number, item in enumerate(islice(items, start, None), start):
+        size += definition_bytes(item)
+        if page and size > MAX_PAGE_BYTES:
+            return page, str(number)
+        page.append(item)
+    return page, None
 
 
 def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
@@ -236,7 +272,7 @@ def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
     resources = [item for item in visible(selection.resources) if item.is_listed]
     entries = [item.entry for item in visible(selection.skills)]
     return {
-        "tools": [wire_tool(item) for item in selection.visible_tools],
+        "tools": list(_wire_tools(selection)),
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
         "resources": [*map(wire_resource, resources), *entries],
     }
@@ -248,6 +284,14 @@ def _with_extra(model: Callable[..., _T], item: Contribution, **fields: Any) -> 
         return model(**fields, **item.extra)
     except ValidationError:
         return model(**fields)
+
+
+def _wire_tools(selection: Selection) -> Iterator[types.Tool]:
+    """Yield the definitions of the tools in the list for clients."""
+    for tool in map(wire_tool, selection.listed_tools):
+        if not selection.is_structured:
+            tool.output_schema = None
+        yield tool
 
 
 def wire_tool(item: RegisteredTool) -> types.Tool:
@@ -267,13 +311,7 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
         description=item.description,
         input_schema=item.arguments.schema,
         output_schema=item.result.schema,
-        annotations=types.ToolAnnotations(
-            title=item.title,
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive and not tool.read_only,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=tool.open_world,
-        ),
+        annotations=types.ToolAnnotations.model_validate(item.annotations),
         _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **untrusted}
         | ({"ui": ui} if ui else {}),
     )

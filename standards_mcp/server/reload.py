@@ -18,8 +18,11 @@ from standards_mcp.config.loading import LoadedSettings, Sources
 from standards_mcp.config.models import AtStart, Table
 from standards_mcp.config.models.settings import PluginSection, ServerSection, Settings
 from standards_mcp.config.models.tools import Kind
+from standards_mcp.contributions.selection import EVERYTHING
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
+
+from .handlers import definitions_by_kind
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +79,13 @@ def apply_settings(host: Host, loaded: LoadedSettings) -> ReloadResult:
             f"{file} no longer exists. Restore it, or restart the server to run without a"
             " configuration file."
         )
-    before = {access: selection.definitions for access, selection in host.selections().items()}
+    before = {access: definitions_by_kind(each) for access, each in host.selections().items()}
     settings, needs_restart = _split_by_restart(host.settings, loaded.settings)
     host.take_over(loaded, settings)
-    now = {access: host.select(access).definitions for access in before}
+    now = {access: definitions_by_kind(host.select(access)) for access in before}
     changed: list[Kind] = [
         kind
-        for kind in host.visible().definitions
+        for kind in now[EVERYTHING]
         if any(now[access][kind] != old[kind] for access, old in before.items())
     ]
     return ReloadResult(tuple(changed), (*needs_restart, *_enabled_but_not_loaded(host)))

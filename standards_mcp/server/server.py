@@ -41,7 +41,7 @@ from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
 from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
-from .handlers import definitions_by_kind, handlers
+from .handlers import cache_hints, definitions_by_kind, handlers
 from .skills import serve_skills
 from .subscriptions import Subscriptions, deliver
 
@@ -224,6 +224,11 @@ class HostServer(Server[None]):
             answer["capabilities"] = {**answer.get("capabilities", {}), "extensions": extensions}
             if text := self._host.instructions(principal):
                 answer["instructions"] = text
+        if ctx.method == "server/discover":
+            # Deprecated: the SDK advertises it because earlier clients may set a level.
+            del answer["capabilities"]["logging"]
+            hints = cache_hints(self._host)
+            answer |= {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}
         return answer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,15 +18,12 @@ from standards_mcp.contributions.skills import EXTENSION, SKILL_FILE
 from standards_mcp.host import Host
 
 from .context import Context
-from .handlers import page_of, wire_resource
+from .handlers import cache_hints, page_of, wire_resource
 
 if TYPE_CHECKING:
     from .server import HostServer
 
 _FOLDER_TYPE: Final = "inode/directory"
-# A change is announced with the list of resources. Callers may see different skills, so that an
-# answer must not be shared between them.
-_CACHE_HINTS: Final[Mapping[str, Any]] = {"ttlMs": 300_000, "cacheScope": "private"}
 
 
 class _UriParams(types.RequestParams):
@@ -56,8 +53,9 @@ class _Skills:
     async def list_skills(
         self, ctx: Context, params: types.PaginatedRequestParams
     ) -> dict[str, Any]:
-        page, cursor = page_of(visible((await self._visible(ctx)).skills), params)
-        skills = {"skills": [item.definition for item in page], **_cache_hints(ctx)}
+        items = visible((await self._visible(ctx)).skills)
+        page, cursor = page_of([item.definition for item in items], params)
+        skills = {"skills": page, **self._cache_hints(ctx)}
         return skills | ({"nextCursor": cursor} if cursor else {})
 
     async def get_skill(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
@@ -67,7 +65,7 @@ class _Skills:
         if params.uri not in entries:
             hint = did_you_mean(params.uri, entries)
             raise MCPError(types.INVALID_PARAMS, f"no skill is served at {short(params.uri)}{hint}")
-        return {"skill": entries[params.uri], **_cache_hints(ctx)}
+        return {"skill": entries[params.uri], **self._cache_hints(ctx)}
 
     async def read_directory(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
         folder, children = f"{params.uri}/", dict[str, Any]()
@@ -86,6 +84,8 @@ class _Skills:
             raise MCPError(types.INVALID_PARAMS, message, {"uri": params.uri})
         return {"resources": [children[uri] for uri in sorted(children)]}
 
-
-def _cache_hints(ctx: Context) -> Mapping[str, Any]:
-    return _CACHE_HINTS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else {}
+    def _cache_hints(self, ctx: Context) -> dict[str, Any]:
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return {}
+        hints = cache_hints(self.host)
+        return {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}

@@ -237,7 +237,9 @@ def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
 
 
 def _line_of(message: JSONRPCMessage) -> str:
-    line = message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
+    # The id of a line that cannot be read is unknown; the protocol has no null as an id.
+    unknown = {"id"} if getattr(message, "id", "") is None else None
+    line = message.model_dump_json(by_alias=True, exclude_unset=True, exclude=unknown) + "\n"
     line.encode()
     return line
 

@@ -47,6 +47,13 @@ from standards_mcp.server.server import build_server
 pytestmark = pytest.mark.anyio
 
 
+def test_what_the_protocol_deprecates_is_deprecated_in_the_context():
+    marked = {
+        name for name, member in vars(CallContext).items() if hasattr(member, "__deprecated__")
+    }
+    assert marked == {"log", "roots", "sample"}
+
+
 class Choice(BaseModel):
     grade: Annotated[Literal["3", "4"], Field(description="Which grade.")]
     sure: bool = True

@@ -24,9 +24,10 @@ from standards_mcp import (
     ToolResult,
     tool,
 )
+from standards_mcp._utils.text import tokens
 from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.calls.limits import RateLimits
-from standards_mcp.calls.output import capped, tokens
+from standards_mcp.calls.output import capped
 from standards_mcp.errors import NotServedError, UnknownToolError
 from standards_mcp.host import Host
 

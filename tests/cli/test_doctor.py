@@ -63,6 +63,32 @@ def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: In
     assert {each["level"] for each in found.values()} <= {"ok", "warning"}
 
 
+def test_a_list_of_more_than_one_page_and_many_tools_are_warned_about(install: Install):
+    source = """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class ManyPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                texts = ["x" * 40_000] * 50
+                return [
+                    Tool(name=f"many_{n}", description=text, function=lambda: "", read_only=True)
+                    for n, text in enumerate(texts)
+                ]
+    """
+    install("many", source)
+    Path("standards-mcp.toml").write_text("autoload = false\nplugins.many.enabled = true\n")
+    messages = [each["message"] for each in findings(code=0)["tools"]]
+    assert any("many clients read only the first 1,048,576" in each for each in messages)
+    assert any("50 served, 50 listed" in each for each in messages)
+    Path("standards-mcp.toml").write_text(
+        'autoload = false\nplugins.many.enabled = true\ntools.discovery = "search"\n'
+    )
+    (found,) = findings(code=0)["tools"]
+    assert found["level"] == "ok"
+    assert found["message"].startswith("50 served, 2 listed")
+
+
 KEYED = with_settings("keyed", "token: SecretStr", "size: int")
 VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
 PROGRAM = "set [servers.clock] command to the whole path of a program that exists"

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from standards_mcp import NotFoundError, Plugin, Resource, hookimpl
 from standards_mcp.contributions.resources import find_resource, read_resource
 from standards_mcp.host import Host
-from standards_mcp.server.handlers import PAGE_SIZE
+from standards_mcp.server.handlers import MAX_PAGE_BYTES
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -168,11 +168,12 @@ async def test_a_completion_for_what_is_not_there_is_refused(
     assert message in caught.value.error.message
 
 
-async def test_long_lists_come_in_pages(open_client: OpenClient, make_host: MakeHost):
+async def test_a_list_is_one_page_up_to_a_megabyte(open_client: OpenClient, make_host: MakeHost):
+    size = MAX_PAGE_BYTES // 300
     many = with_resources(
         *(
-            Resource(uri=f"many://{n}", name=f"n{n}", description="x", function=lambda: "")
-            for n in range(PAGE_SIZE + 5)
+            Resource(uri=f"many://{n}", name=f"n{n}", description="x" * size, function=lambda: "")
+            for n in range(302)
         )
     )
     async with open_client(make_host({"many": many})) as client:
@@ -180,9 +181,22 @@ async def test_long_lists_come_in_pages(open_client: OpenClient, make_host: Make
         second = await client.list_resources(cursor=first.next_cursor)
         with pytest.raises(MCPError, match="leave it out for the first page"):
             await client.list_resources(cursor="none of ours")
-    assert len(first.resources) == PAGE_SIZE
-    assert [each.name for each in second.resources] == [f"n{PAGE_SIZE + n}" for n in range(5)]
+    count = len(first.resources)
+    assert 280 < count < 300
+    assert [each.name for each in second.resources] == [f"n{n}" for n in range(count, 302)]
     assert second.next_cursor is None
+    few = with_resources(
+        *(
+            Resource(uri=f"few://{n}", name=f"n{n}", description="x", function=lambda: "")
+            for n in range(1_000)
+        )
+    )
+    async with open_client(make_host({"few": few})) as client:
+        page = await client.list_resources()
+        assert (len(page.resources), page.next_cursor) == (1_000, None)
+    huge = Resource(uri="a://b", name="b", description="x" * MAX_PAGE_BYTES, function=lambda: "")
+    async with open_client(make_host({"huge": with_resources(huge)})) as client:
+        assert len((await client.list_resources()).resources) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -15,6 +16,7 @@ from typing_extensions import TypedDict
 
 from standards_mcp import Plugin, PluginError, Tool, ToolResult, hookimpl, tool
 from standards_mcp.host import Host
+from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -123,6 +125,67 @@ async def test_a_failure_need_not_fit(make_host: MakeHost):
     host = make_host({"library": LibraryPlugin})
     result = await host.call_tool("list_documents", {"kind": "failed"})
     assert (result.is_error, result.structured) == (True, {"error_type": "odd"})
+
+
+TYPED = {"error_type": "odd", "until": "2026"}
+
+
+@pytest.mark.parametrize(
+    ("result", "texts"),
+    [
+        (ToolResult(text="No.", structured=TYPED, is_error=True), ["No.\n" + json.dumps(TYPED)]),
+        (ToolResult(text="", structured=TYPED, is_error=True), [json.dumps(TYPED)]),
+        (ToolResult(text=json.dumps(TYPED, indent=1), structured=TYPED, is_error=True), None),
+        (ToolResult(text="No.", structured={}, is_error=True), None),
+        (ToolResult(text="No.", structured=None, is_error=True), None),
+        (ToolResult(text="Yes.", structured=TYPED), None),
+        (
+            ToolResult(
+                text="", content=[{"type": "text", "text": "No."}], structured=TYPED, is_error=True
+            ),
+            ["No.", json.dumps(TYPED)],
+        ),
+    ],
+)
+async def test_the_text_of_an_error_holds_all_of_its_data(
+    make_host: MakeHost, result: ToolResult, texts: list[str] | None
+):
+    class Odd(Plugin):
+        @tool
+        def odd(self) -> ToolResult:
+            """Fail."""
+            return result
+
+    async with Client(build_server(make_host({"odd": Odd}), "1")) as client:
+        answer = await client.call_tool("odd", {})
+    assert answer.structured_content == result.structured
+    shown = [block.text.replace('":"', '": "').replace(',"', ', "') for block in answer.content]
+    assert shown == (texts or [result.text])
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_structured"),
+    [
+        ({}, True),
+        ({"tools": {"structured": False}}, False),
+        ({"tools": {"structured": False}, "profiles": {"p": {"structured": True}}}, True),
+        ({"profiles": {"p": {"structured": False}}}, False),
+    ],
+)
+async def test_the_admin_may_leave_out_structured_content_and_output_schemas(
+    open_client: OpenClient, make_host: MakeHost, settings: dict[str, Any], is_structured: bool
+):
+    profile = {"profile": "p"} if "profiles" in settings else {}
+    host = make_host({"library": LibraryPlugin}, **settings, **profile)
+    async with open_client(host) as client:
+        listed = (await client.list_tools()).tools
+        assert [tool.output_schema is not None for tool in listed] == [is_structured] * len(listed)
+        answer = await client.call_tool("list_documents", {})
+        assert (answer.structured_content is not None) == is_structured
+        assert answer.content[0].text == "- **Emma**"
+        failed = await client.call_tool("list_documents", {"kind": "failed"})
+        assert '"error_type":"odd"' in failed.content[0].text
+        assert failed.is_error
 
 
 @pytest.mark.parametrize(

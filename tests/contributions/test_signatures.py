@@ -504,7 +504,7 @@ def test_a_result_that_promises_nothing_is_text(
 
 
 def test_a_tool_may_build_its_result_itself():
-    own = ToolResult(text="x", structured={"a": 1}, is_error=True)
+    own = ToolResult(text='x {"a":1}', structured={"a": 1}, is_error=True)
     for annotation in (ToolResult, Point, str):
         assert read_result(_returning(annotation)).render(own) == own
     assert read_result(lambda: own).schema is None

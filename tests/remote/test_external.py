@@ -86,6 +86,19 @@ async def test_tools_of_a_server_are_marked_as_untrusted_and_their_descriptions_
     assert not any("instructions" in (tool.description or "") for tool in tools.values())
 
 
+async def test_tools_of_a_server_are_found_and_called_by_the_search_for_tools(
+    make_host: MakeHost, folder: Path, open_client: OpenClient
+):
+    host = make_host(servers={"peer": entry(folder)}, tools={"discovery": "search"})
+    async with open_client(host) as client:
+        assert (await names_of(client))[:2] == ["search_tools", "call_tool"]
+        assert "peer_echo" not in await names_of(client)
+        found = await client.call_tool("search_tools", {"query": "echo a value"})
+        assert "peer_echo" in [tool["name"] for tool in found.structured_content["tools"]]
+        inner = {"name": "peer_echo", "arguments": {"value": "[1]"}}
+        assert (await client.call_tool("call_tool", inner)).content[0].text == "[1]"
+
+
 async def test_an_answer_is_passed_on_as_the_server_gave_it(host: Host):
     async with Client(build_server(host, "1")) as client:
         result = await client.call_tool("peer_blocks", {})

@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
+from support.conversations import conversation, request
 from support.hosts import MakeHost, OpenClient
 from support.marks import WARNING
 
 from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
 from standards_mcp.host import Host
+from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
 
 
 class Total(BaseModel):
@@ -120,6 +128,53 @@ async def test_both_spellings_of_a_dotted_name_are_accepted_and_the_admin_choose
             assert result.structured_content == {"total": 3}
             assert json.loads(result.content[0].text) == {"total": 3}
             assert not result.is_error
+
+
+@pytest.mark.parametrize(
+    ("auth", "scope"),
+    [
+        ({}, "public"),
+        ({"required": False, "tokens": {"ann": {"sha256": "0" * 64}}}, "private"),
+        ({"required": True}, "private"),
+        ({"jwt": {"issuer": "https://a.b", "audience": "https://c.d"}}, "private"),
+    ],
+)
+async def test_lists_and_introductions_tell_caches_how_long_and_for_whom_they_hold(
+    make_host: MakeHost, auth: dict[str, Any], scope: str
+):
+    host = make_host({"sums": SumsPlugin}, server={"auth": auth})
+    async with Client(build_server(host, "1"), mode="auto") as client:
+        answers: list[Any] = [
+            await client.list_tools(),
+            await client.list_prompts(),
+            await client.list_resources(),
+            await client.list_resource_templates(),
+        ]
+    assert [(each.ttl_ms, each.cache_scope) for each in answers] == [(300_000, scope)] * 4
+    envelope = {"_meta": MODERN}
+    answered = await conversation(host, request(1, "server/discover", **envelope), opens=False)
+    result = answered[1]["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (300_000, scope)
+
+
+async def test_logging_is_advertised_to_earlier_clients_only(host: Host):
+    anew = await conversation(host, request(1, "server/discover", _meta=MODERN), opens=False)
+    assert "logging" not in anew[1]["result"]["capabilities"]
+    assert anew[1]["result"]["capabilities"]["tools"]
+    earlier = await conversation(host, request(1, "logging/setLevel", level="info"))
+    assert earlier[0]["result"]["capabilities"]["logging"] == {}
+    assert "result" in earlier[1]
+
+
+async def test_a_list_is_not_to_be_kept_while_a_server_is_being_started(make_host: MakeHost):
+    host = make_host({"sums": SumsPlugin}, servers={"late": {"command": "no-such-program"}})
+    async with Client(build_server(host, "1"), mode="auto") as client:
+        assert (await client.list_tools()).ttl_ms == 0
+
+
+async def test_an_answer_of_an_earlier_protocol_has_no_hints_for_caches(host: Host):
+    answered = await conversation(host, request(1, "tools/list"))
+    assert answered[1]["result"].keys() == {"tools"}
 
 
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(

@@ -90,6 +90,20 @@ def test_the_second_start_answers_before_it_has_loaded_and_serves_all_the_same(
     assert finding["message"] == "the last start was answered from it"
 
 
+def test_the_search_for_tools_is_listed_at_both_starts(serve: Callable[[], Peer]):
+    config = f'{BARE}[tools]\ndiscovery = "search"\n'
+    Path("standards-mcp.toml").write_text(config, encoding="utf-8")
+    Launch(()).remove_snapshot()
+    for note in ("there was no snapshot", ""):
+        peer = serve()
+        peer.initialize()
+        assert peer.tool_names() == ["search_tools", "call_tool"]
+        peer.call(7, "call_tool", name="greet", arguments={"name": "Ada"})
+        assert peer.answers(1)[7]["result"]["content"][0]["text"] == "Hello, Ada."
+        wait_until(lambda note=note: Launch(()).last_note() == note)
+        assert peer.end() == 0
+
+
 def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(
     greeter: Path, serve: Callable[[], Peer]
 ):

@@ -63,7 +63,8 @@ class ManyPlugin(Plugin):
 
 @pytest.fixture(autouse=True)
 def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "PAGE_SIZE", 2)
+    monkeypatch.setattr(handlers, "MAX_PAGE_BYTES", 2)
+    monkeypatch.setattr(handlers, "definition_bytes", lambda _: 1)
 
 
 class Client:

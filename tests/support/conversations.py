@@ -51,7 +51,8 @@ async def conversation(
         capabilities: What the client can do.
 
     Returns:
-        The answers by the ids of the requests; 0 is that of ``initialize``.
+        The answers by the ids of the requests; 0 is that of ``initialize``, and None is an error
+        without an id.
     """
     (their_end, ours), (answers, wire) = os.pipe(), os.pipe()
     received, is_answered = bytearray(), threading.Event()
@@ -85,5 +86,6 @@ async def conversation(
     os.close(answers)
     found = [json.loads(line) for line in received.splitlines()]
     found = [message for message in found if "method" not in message]
-    assert len({answer["id"] for answer in found}) == len(found), "one answer to each"
-    return {answer["id"]: answer for answer in found}
+    assert not any(answer.get("id", "") is None for answer in found), "an unknown id is left out"
+    assert len({answer.get("id") for answer in found}) == len(found), "one answer to each"
+    return {answer.get("id"): answer for answer in found}

@@ -30,6 +30,9 @@ log = logging.getLogger("standards_mcp.service")
 
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
+CARD: Final = f"{MCP}/server-card"
+_PUBLIC: Final = (LIVE, CARD)
+"""Paths without a token, also for hosts and pages that the configuration does not name."""
 CANCEL_SCOPE: Final = "cancel_scope"
 """A key in the state of a request; the value is the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -84,8 +87,8 @@ def with_known_hosts(
         return PlainTextResponse("this service accepts local requests only", 421)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        # Probes may know the address only.
-        response = None if scope["path"] == LIVE else refusal(scope, Headers(scope=scope))
+        # Probes may know the address only, and pages of any origin may read the card.
+        response = None if scope["path"] in _PUBLIC else refusal(scope, Headers(scope=scope))
         await (response or app)(scope, receive, send)
 
     return answer
@@ -122,7 +125,7 @@ def with_authorization(
     Args:
         metadata: The address of the metadata that names the issuer of tokens (RFC 9728).
     """
-    open_paths = {LIVE, metadata.path if metadata else None}
+    open_paths = {*_PUBLIC, metadata.path if metadata else None}
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]

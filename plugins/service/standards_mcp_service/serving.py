@@ -33,14 +33,16 @@ from standards_mcp.transports import (
     HostServer,
     HttpSettings,
     PluginRoutes,
+    Principal,
     ReloadOptions,
     audited,
     refused,
     traced,
 )
 
-from .authorization import Credentials, Principals, Tokens, is_revoked
+from .authorization import ANONYMOUS, NOBODY, Credentials, Principals, Tokens, is_revoked
 from .bodies import client_left
+from .card import card_route
 from .guards import (
     LOOPBACK,
     MCP,
@@ -54,6 +56,7 @@ from .listening import is_local, is_private, url_of
 from .metrics import Metrics
 from .rest import NOTES, Rest, most_values
 from .sessions import Sessions
+from .step_up import StepUp
 from .wire import BoundedProtocol
 
 log = logging.getLogger("standards_mcp.service")
@@ -112,15 +115,17 @@ class _Service:
         self._host, self._token_was_required = host, False
         self._settings = settings = host.settings.server
         self._in_flight = InFlight()
-        self._sessions = Sessions(server, settings, lambda: most_values(host.settings))
+        metadata, metadata_routes = _metadata(settings.auth)
+        principal_of, version = principals.of_request, server.version or ""
+        step_up = StepUp(host, principal_of, metadata)
+        self._sessions = Sessions(server, settings, lambda: most_values(host.settings), step_up)
         host.on_taken_over.append(
             lambda: self._sessions.close_where(partial(is_revoked, self._auth()))
         )
         if not self._requires_token() and not is_private(settings):
             log.warning("the service is open to all who reach it: it asks for no token")
-        version, principal_of = server.version or "", principals.of_request
         health = Health(host, version, principal_of, audit)
-        routes = [*health.routes(), *PluginRoutes(host, principal_of).routes()]
+        routes = [*metadata_routes, *health.routes(), *PluginRoutes(host, principal_of).routes()]
         if settings.rest:
             routes += Rest(host, version, principal_of, self._requires_token).routes()
         metrics = None
@@ -136,7 +141,10 @@ class _Service:
                 controls = Controls(host, reloading, server, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
-        app = self._in_flight.tracked(self._guarded([*routes, *_start_routes(settings)]))
+        if settings.card:
+            routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
+        routes += _start_routes(settings)
+        app = self._in_flight.tracked(self._guarded(routes, metadata))
         if metrics:
             app = metrics.counted(app)
         self._app = with_trace_context(app) if settings.telemetry.traces else app
@@ -149,7 +157,10 @@ class _Service:
         self._token_was_required = self._token_was_required or self._auth().is_required
         return self._token_was_required
 
-    def _guarded(self, routes: Sequence[BaseRoute]) -> ASGIApp:
+    def _stranger(self) -> Principal:
+        return NOBODY if self._requires_token() else ANONYMOUS
+
+    def _guarded(self, routes: Sequence[BaseRoute], metadata: AnyHttpUrl | None) -> ASGIApp:
         """Return the app of MCP and these routes, behind the middleware."""
         settings = self._settings
         hosts: Collection[str] = settings.allowed_hosts
@@ -173,14 +184,13 @@ class _Service:
                     expose_headers=["mcp-session-id", "www-authenticate", "retry-after", NOTES],
                 )
             )
-        metadata, metadata_routes = _metadata(settings.auth)
         middleware += [
             Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
             Middleware(with_authorization, is_required=self._requires_token, metadata=metadata),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
-            routes=[mcp, *metadata_routes, *routes],
+            routes=[mcp, *routes],
             middleware=middleware,
             exception_handlers={HTTPException: refused, ClientDisconnect: client_left},
         )

@@ -7,7 +7,7 @@ and so gets the answer of its call. Clients of 2026-07-28 have no sessions; they
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -29,7 +29,6 @@ from mcp.server.streamable_http import (
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import (
     INVALID_REQUEST,
-    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCResponse,
@@ -43,6 +42,7 @@ from starlette.types import Message, Receive, Scope, Send
 from standards_mcp.transports import HttpSettings
 
 from .bodies import has_more_values
+from .errors import error_response, version_mismatch, with_request_id
 from .guards import CANCEL_SCOPE, opens_change_stream
 
 ALL_EVENTS_BYTES: Final = 32 << 20
@@ -62,10 +62,15 @@ class Sessions(StreamableHTTPSessionManager):
 
     Args:
         most_values: Returns the highest number of values in the JSON of a request.
+        step_up: Returns the refusal of a request that needs another scope, or None.
     """
 
     def __init__(
-        self, server: Server[Any], settings: HttpSettings, most_values: Callable[[], int]
+        self,
+        server: Server[Any],
+        settings: HttpSettings,
+        most_values: Callable[[], int],
+        step_up: Callable[[Scope, bytes], Awaitable[Response | None]],
     ) -> None:
         super().__init__(
             server,
@@ -77,6 +82,7 @@ class Sessions(StreamableHTTPSessionManager):
             retry_interval=_RETRY_MILLISECONDS,
         )
         self._share, self._most_values = settings.session_share, most_values
+        self._step_up = step_up
         self._events_of = dict[str, SessionEvents]()
         self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
 
@@ -136,9 +142,16 @@ class Sessions(StreamableHTTPSessionManager):
         async def replay() -> Message:
             return unread.pop() if unread else await receive()
 
-        if has_more_values(unread[0].get("body", b""), most := self._most_values()):
+        body: bytes = unread[0].get("body", b"")
+        refusal: Response | None
+        if has_more_values(body, most := self._most_values()):
             message = f"the request has more than {most:,} values; send fewer in one call"
-            await _error_response(message, 413)(scope, replay, send)
+            refusal, body = error_response(message, 413, INVALID_REQUEST), b""  # not to be parsed
+        else:
+            refusal = version_mismatch(scope, body) or await self._step_up(scope, body)
+        send = with_request_id(send, body)
+        if refusal:
+            await refusal(scope, replay, send)
         elif opens_change_stream(scope):
             await self._handle_stream(scope, replay, send)
         else:
@@ -151,7 +164,7 @@ class Sessions(StreamableHTTPSessionManager):
         held = sum(other == owner for other in self._listening.values())
         if owner is not None and held >= self._share:
             message = self._limit_message("streams of changes")
-            await _error_response(message, 429)(scope, receive, send)
+            await error_response(message, 429, INVALID_REQUEST)(scope, receive, send)
             return
         listening: anyio.CancelScope = scope["state"][CANCEL_SCOPE]
         self._listening[listening] = owner
@@ -164,19 +177,11 @@ class Sessions(StreamableHTTPSessionManager):
         try:
             await super()._handle_stateful_request(scope, receive, send)
         except HTTPException as exc:
-            await _error_response(exc.detail, exc.status_code)(scope, receive, send)
+            await error_response(exc.detail, exc.status_code, INVALID_REQUEST)(scope, receive, send)
 
     def _limit_message(self, kind: str) -> str:
         share = f"this token has {self._share} {kind} open, and may not have more"
         return f"{share}; end some of them"
-
-
-def _error_response(message: str, status: int) -> Response:
-    error = JSONRPCError(
-        jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
-    )
-    content = error.model_dump_json(by_alias=True, exclude_unset=True)
-    return Response(content, status, media_type="application/json")
 
 
 class _Event(NamedTuple):

@@ -19,6 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from support.hosts import MakeHost, names_of
 from support.http import (
+    ACCEPT,
+    MODERN,
+    auth_of,
     bearer,
     http_client,
     open_session,
@@ -31,8 +34,10 @@ from support.waiting import WAIT, let_time_pass, until
 from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
+from standards_mcp.calls.call import CallRecord
 from standards_mcp.host import Host
 from standards_mcp_service import authorization as tokens
+from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio
 AUDIENCE = "https://mcp.example.org/mcp"
@@ -374,6 +379,123 @@ async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
         "scopes_supported": ["reader"],
         "bearer_methods_supported": ["header"],
     }, "letter by letter, as they are configured"
+
+
+ANN = new_token()
+SCOPES = {
+    "reader": ["find_*"],
+    "writer": ["drop_*"],
+    "narrow": {"names": ["drop_*"], "profile": "none"},
+}
+
+
+def call_of(tool: str, /, **arguments: Any) -> dict[str, Any]:
+    return rpc("tools/call", name=tool, arguments=arguments, _meta=MODERN)
+
+
+def named(name: str) -> dict[str, str]:
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name}
+    return ACCEPT | headers
+
+
+@pytest.mark.parametrize("server", [{}, {"stateless": True}, {"json_response": True}], ids=str)
+async def test_a_call_that_needs_another_scope_names_it_before_it_is_dispatched(
+    make_host: MakeHost, issuer: Issuer, server: dict[str, Any]
+):
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": SCOPES}
+    host = make_host(
+        {"books": BooksPlugin},
+        server={"port": 0, "auth": auth, **server},
+        profiles={"none": {"plugins": ["none"]}},
+    )
+    reader, both = bearer(issuer.token()), bearer(issuer.token(scope="reader writer"))
+    async with requests_to(host) as client:
+        refused = await client.post(
+            "/mcp", json=call_of("drop_book"), headers=named("drop_book") | reader
+        )
+        assert refused.status_code == 403
+        challenge = refused.headers["www-authenticate"]
+        assert challenge.startswith('Bearer error="insufficient_scope", scope="writer", ')
+        metadata = "https://mcp.example.org/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{metadata}"' in challenge
+        assert refused.json()["error"] == "insufficient_scope"
+        for headers, tool, status in (
+            (both, "drop_book", 200),
+            (reader, "find_book", 200),
+            (reader, "no_such_tool", 400),
+        ):
+            answer = await client.post("/mcp", json=call_of(tool), headers=named(tool) | headers)
+            assert answer.status_code == status, answer.text
+        if not server.get("stateless"):
+            session = await open_session(client, issuer.token())
+            call = rpc("tools/call", name="drop_book", arguments={})
+            earlier = await client.post("/mcp", json=call, headers=session | reader)
+            assert earlier.status_code == 403, "the body names the tool"
+
+
+async def test_a_call_through_the_search_for_tools_needs_the_scope_of_the_tool(
+    make_host: MakeHost, issuer: Issuer
+):
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": SCOPES}
+    tools = {"discovery": "search", "search_writing": True}
+    profiles = {"none": {"plugins": ["none"]}}
+    host = make_host(
+        {"books": BooksPlugin}, server={"port": 0, "auth": auth}, tools=tools, profiles=profiles
+    )
+    headers = named("call_tool") | bearer(issuer.token())
+    async with requests_to(host) as client:
+        for tool, status in (("drop_book", 403), ("find_book", 200), ("no_such_tool", 200)):
+            message = call_of("call_tool", name=tool)
+            answer = await client.post("/mcp", json=message, headers=headers)
+            assert answer.status_code == status, answer.text
+
+
+class Refusals:
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def call_started(self, record: CallRecord) -> None:
+        pass
+
+    def call_ended(self, record: CallRecord) -> None:
+        self.names.append(f"{record.name} {record.outcome}")
+
+
+async def test_refused_calls_are_logged_and_counted_and_other_tokens_learn_of_no_tool(
+    make_host: MakeHost, issuer: Issuer
+):
+    auth = auth_of({"reader": ["find_*"], "writer": ["drop_*"]}, ann=(ANN, "reader"))
+    auth["jwt"] = {"issuer": issuer.url, "audience": AUDIENCE}
+    tools = {"rate_limit": "2/hour"}
+    host = make_host({"books": BooksPlugin}, server={"port": 0, "auth": auth}, tools=tools)
+    seen = Refusals()
+    host.observe(seen)
+    statuses: list[int] = []
+    async with requests_to(host) as client:
+        for token in (issuer.token(), issuer.token(), issuer.token(), ANN):
+            headers = named("drop_book") | bearer(token)
+            answer = await client.post("/mcp", json=call_of("drop_book"), headers=headers)
+            statuses.append(answer.status_code)
+    assert statuses == [403, 403, 200, 400]
+    assert "Unknown tool" in answer.text
+    assert seen.names == ["drop_book not_served"] * 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"method": "tools/call", "params": []}',
+        b'{"method": "tools/call", "params": {"name": 5}}',
+        b'{"method": "tools/call", "params": {"name": "drop_book", "arguments": [1]}}',
+        b'{"method": "tools/call"',
+        b'["tools/call"]',
+        b"5 tools",
+    ],
+)
+async def test_odd_requests_are_left_to_the_protocol(host: Host, issuer: Issuer, body: bytes):
+    headers = named("drop_book") | bearer(issuer.token()) | {"content-type": "application/json"}
+    async with requests_to(host) as client:
+        assert (await client.post("/mcp", content=body, headers=headers)).status_code in (400, 202)
 
 
 @pytest.mark.slow

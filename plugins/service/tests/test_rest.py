@@ -157,7 +157,8 @@ async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncCl
 async def test_failures_of_another_form_get_the_common_envelope(client: httpx2.AsyncClient):
     odd, slow = [await client.post(f"/tools/{name}", json={}) for name in ("odd", "slow")]
     assert (odd.status_code, odd.json()["success"]) == (422, False)
-    assert (odd.json()["message"], odd.json()["error_type"]) == ("no room", "tool_error")
+    message = 'no room\n{"error_type":"disabled"}'
+    assert (odd.json()["message"], odd.json()["error_type"]) == (message, "tool_error")
     assert (slow.status_code, slow.json()["error_type"]) == (504, "timeout")
     _, rare = [await client.post("/tools/rare", json={}) for _ in range(2)]
     assert rare.status_code == 429

@@ -59,6 +59,7 @@ from standards_mcp_service.tokens import new_token, token_hash
 pytestmark = pytest.mark.anyio
 ANN, BOB, CAROL = (new_token() for _ in range(3))
 HASH = "0" * 64
+MODERN_HEADERS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "no/such"}
 WAITING = rpc("tools/call", name="wait", arguments={})
 
 
@@ -168,6 +169,20 @@ async def test_a_token_lists_and_calls_only_the_tools_of_its_scopes(guarded: str
     assert await names_for(guarded, CAROL, mode) == [], "it has no scope"
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_token_finds_and_calls_only_the_tools_of_its_scopes(make_host: MakeHost, mode: str):
+    tools = {"discovery": "search", "search_writing": True}
+    host = make_host({"books": BooksPlugin}, tools=tools, server={"port": 0, "auth": auth()})
+    async with served_over_http(host) as url, http_client(url, ANN, mode=mode) as client:
+        assert await names_of(client) == ["search_tools", "call_tool"]
+        found = await client.call_tool("search_tools", {"query": "drop a book"})
+        assert [tool["name"] for tool in found.structured_content["tools"]] == ["find_book"]
+        answer = await client.call_tool("call_tool", {"name": "find_book"})
+        assert answer.content[0].text == "found for ann"
+        refused = await client.call_tool("call_tool", {"name": "drop_book"})
+        assert "Unknown tool" in refused.content[0].text
+
+
 async def test_requests_without_a_valid_token_are_refused(guarded: str):
     tokens = ("smcp_wrong", token_hash(BOB), BOB[:-1], b"\xff")
     wrong: list[dict[str, Any]] = [{}, {"authorization": f"Basic {BOB}"}]
@@ -194,6 +209,54 @@ async def test_the_refusal_of_an_incomplete_request_names_the_missing_part(guard
         params = {key: INITIALIZE["params"][key] for key in ("capabilities", "clientInfo")}
         incomplete = await client.post("/mcp", json=INITIALIZE | {"params": params})
         assert "initialize needs protocolVersion" in incomplete.text
+
+
+@pytest.mark.parametrize("server", [{}, {"stateless": True}, {"json_response": True}], ids=str)
+async def test_a_request_whose_body_alone_names_the_version_is_refused(
+    make_books: MakeHost, server: dict[str, Any]
+):
+    message = rpc("tools/list", _meta=MODERN)
+    escaped = json.dumps(message).replace("/", "\\/").encode()
+    async with requests_to(make_books(**server), headers=ACCEPT) as client:
+        for body in (json.dumps(message).encode(), escaped):
+            refused = await client.post(
+                "/mcp", content=body, headers={"content-type": "application/json"}
+            )
+            error = refused.json()
+            assert (refused.status_code, error["error"]["code"]) == (400, -32020)
+            assert error["id"] == 2
+        named = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+        assert (await client.post("/mcp", json=message, headers=named)).status_code == 200
+        opened = await client.post("/mcp", json=INITIALIZE)
+        assert opened.status_code == 200, "the version of a handshake is in its params"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "error_id"),
+    [
+        (json.dumps(rpc("tools/list")), {}, 400, 2),
+        (json.dumps(rpc("tools/list")), {"mcp-session-id": "gone"}, 404, 2),
+        (json.dumps(rpc("tools/list") | {"id": "a"}), {"accept": "text/html"}, 406, "a"),
+        (json.dumps(rpc("tools/list") | {"id": True}), {}, 400, None),
+        (json.dumps([rpc("tools/list")]), {}, 400, None),
+        ("{", {}, 400, None),
+        ("{", {"mcp-protocol-version": "2026-07-28"}, 400, None),
+        (json.dumps([rpc("tools/list")]), {"mcp-protocol-version": "2026-07-28"}, 400, None),
+        (json.dumps(rpc("no/such") | {"params": {"_meta": MODERN}}), MODERN_HEADERS, 404, 2),
+        (json.dumps(rpc("tools/list", cursor=[[0] * 30_000])), {}, 413, None),
+    ],
+)
+async def test_an_error_has_the_id_of_its_request_and_none_if_the_id_is_unknown(
+    url: str, body: str, headers: dict[str, str], status: int, error_id: object
+):
+    sent = ACCEPT | {"content-type": "application/json"} | headers
+    async with patient_client(base_url=url) as client:
+        refused = await client.post("/mcp", content=body, headers=sent)
+    assert refused.status_code == status
+    assert int(refused.headers["content-length"]) == len(refused.content)
+    error = refused.json()
+    assert error["error"]["code"]
+    assert error.get("id", "none") == ("none" if error_id is None else error_id)
 
 
 async def test_pages_that_are_not_configured_do_not_exist(url: str):

@@ -43,6 +43,9 @@ Moment: TypeAlias = Annotated[
 Url: TypeAlias = Annotated[
     str, TextFormat(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
 ]
+_PublicUrl: TypeAlias = Annotated[
+    str, TextFormat(r"https://[^\s/?#@]+(/[^\s?#]*)?", "an address such as https://a.b/mcp")
+]
 _Count: TypeAlias = Annotated[int, Field(gt=0), NotBool]
 _MIN_STATE_KEY_LENGTH: Final = 32
 ALL: Final = "*"
@@ -229,6 +232,8 @@ class HttpSettings(Table):
             ``/openapi.json`` and ``/docs``.
         admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
             with the scope ``admin``.
+        card: With this public address of the service, such as ``https://mcp.example.org/mcp``,
+            ``/mcp/server-card`` describes the service to everybody.
         snapshot: If true, a start over stdio answers the handshake and the lists of a client from a
             snapshot of the last start, before plugins are loaded.
         drain: When the service ends, calls in flight may take this many seconds to finish.
@@ -254,6 +259,7 @@ class HttpSettings(Table):
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     rest: Annotated[bool, AtStart()] = False
     admin: Annotated[bool, AtStart()] = False
+    card: Annotated[_PublicUrl | None, AtStart()] = None
     snapshot: Annotated[bool, AtStart()] = True
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)

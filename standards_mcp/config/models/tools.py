@@ -64,9 +64,15 @@ class ToolRules(Rules):
 
     Attributes:
         read_only: If true, only tools that change nothing are served.
+        discovery: With ``search``, clients list few tools, and find and call the others with
+            ``search_tools`` and ``call_tool``. By default, clients ``list`` all tools.
+        structured: If false, answers have no structured content, and definitions no output schema:
+            the text has the same data. By default it is true.
     """
 
     read_only: bool = False
+    discovery: Literal["list", "search"] | None = None
+    structured: bool | None = None
 
     def hidden_reason(
         self, names: Collection[str], table: str = "tools", *, read_only: bool = True
@@ -171,6 +177,12 @@ class ToolSettings(ToolRules):
             longer one is cut, and a note says so.
         max_argument_values: The arguments of one call may have this many values, including the
             values in lists and objects. A call with more is refused.
+        search_above: With more tokens than this in the definitions of the tools, ``discovery`` is
+            ``search``, unless it is set.
+        always_listed: Tools with a declared or published name that matches one of these globs are
+            listed even with ``search``. Clients that load tools late should load them at once.
+        search_writing: If true, tools that may change something are searched, too. By default, they
+            are listed even with ``search``, so that clients know which calls change nothing.
         storage: Several processes share rate limits and cached answers at this ``redis://`` URL.
             Without it, each process keeps its own.
         overrides: Each table changes the tool with this declared or published name.
@@ -181,6 +193,9 @@ class ToolSettings(ToolRules):
     rate_limit: RateLimit | None = None
     max_output_tokens: Tokens = 20_000
     max_argument_values: Count = 10_000
+    search_above: Tokens | None = None
+    always_listed: tuple[str, ...] = ()
+    search_writing: bool = False
     storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
 

@@ -381,6 +381,27 @@ async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
         )
 
 
+async def test_its_tools_are_found_and_called_by_the_search_for_tools(
+    install: Install, tmp_path: Path, open_client: OpenClient
+):
+    install("acme", PLUGIN)
+    tools = {"discovery": "search", "search_writing": True}
+    host = load(tmp_path, plugins={"acme": {"isolate": True}}, tools=tools)
+
+    async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": f"Ada ({params.message})"})
+
+    async with open_client(host, elicitation_callback=answer) as client:
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == ["search_tools", "call_tool"]
+        found = await client.call_tool("search_tools", {"query": "greet", "max_results": 1})
+        assert [tool["name"] for tool in found.structured_content["tools"]] == ["greet"]
+        direct = await client.call_tool("greet", {})
+        result = await client.call_tool("call_tool", {"name": "greet"})
+        assert result.content == direct.content
+        assert not result.is_error
+
+
 async def test_its_tools_ask_the_model_and_the_roots_and_its_prompts_the_user(
     isolated: MakeHost, open_client: OpenClient
 ):
