@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import logging
 import signal
 import sys
@@ -127,6 +128,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     launch = invocation.launch
     invocation.configure_logging(serving=True)
     streams = launch.take_streams()
+    _import_sdk()
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
@@ -151,6 +153,21 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
         await run(host, transport, reloading=reloading, launch=launch, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
+
+
+def _import_sdk() -> None:
+    """Import the SDK such that each of its models is built when it is first used.
+
+    It has 500 of them, and a client of one protocol version needs a few dozen. To build all takes a
+    tenth of a start.
+    """
+    from pydantic import BaseModel
+
+    BaseModel.model_config["defer_build"] = True  # subclasses inherit it when they are defined
+    try:
+        importlib.import_module("mcp.server")
+    finally:
+        del BaseModel.model_config["defer_build"]
 
 
 class _Start:

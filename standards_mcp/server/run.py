@@ -12,12 +12,12 @@ import threading
 from _thread import start_new_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from importlib import metadata
 from os import _exit
 from time import monotonic, perf_counter, sleep
 from typing import Any, Final, TypeAlias
 
 import anyio
-import importlib_metadata
 
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
@@ -68,7 +68,7 @@ async def run(
         PluginError: A required plugin did not start, or any plugin in ``strict`` mode.
         StandardsMcpError: The transport failed.
     """
-    version = importlib_metadata.version("standards-mcp")
+    version = metadata.version("standards-mcp")
     server = build_server(host, version, principal_of, runs_plugins=False)
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)

@@ -332,5 +332,5 @@ def test_the_version_is_read_from_the_name_of_the_metadata(site: Path):
 def test_the_first_modules_import_the_standard_library_only():
     code = "import sys, standards_mcp.start.launch; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pydantic", "click", "pluggy", "importlib_metadata", "mcp", "pathlib", "asyncio"}
+    heavy = {"pydantic", "click", "pluggy", "importlib.metadata", "mcp", "pathlib", "asyncio"}
     assert not heavy & set(ran.stdout.split())
