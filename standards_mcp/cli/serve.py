@@ -156,14 +156,15 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
 
 
 def _import_sdk() -> None:
-    """Import the SDK such that each of its models is built when it is first used.
+    """Import the SDK such that it builds most of its models when they are first used.
 
-    It has 500 of them, and a client of one protocol version needs a few dozen. To build all takes a
+    It has 500, and a client of one protocol version needs a few dozen. To build all of them takes a
     tenth of a start.
     """
     from pydantic import BaseModel
 
-    BaseModel.model_config["defer_build"] = True  # subclasses inherit it when they are defined
+    importlib.import_module("mcp_types")  # unions of these models are built while it is imported
+    BaseModel.model_config["defer_build"] = True  # inherited by the models that are defined now
     try:
         importlib.import_module("mcp.server")
     finally:
