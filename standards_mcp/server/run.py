@@ -38,6 +38,8 @@ Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
 """Carries messages between the server and its clients until they disconnect; see `serve_stdio`."""
 _START_LOG_SECONDS: Final = 2.0
 """Longest time that shutdown waits for the log line of the start."""
+_CALL_SECONDS: Final = 0.02
+"""Time in which a first call may follow the list of tools at once."""
 _STAY_SECONDS: Final = 0.5
 """Time after which a client counts as one that stays; some only list the tools."""
 _EXIT_SECONDS: Final = 2.0
@@ -104,16 +106,19 @@ async def _background(
 
 
 async def _warm_up(server: HostServer, host: Host) -> None:
-    """Prepare the first call, once the client has the list of tools and stays."""
+    """Prepare the first call, once the client has the list of tools, stays, and calls nothing."""
     await server.listed.wait()
     await asyncio.sleep(_STAY_SECONDS)
+    await server.idle.wait()
     await host.warm_up()
 
 
 async def _log_start(server: HostServer, host: Host, launch: Launch) -> None:
     """Log the state after the start, and the times of the first list and of the end of loading."""
     milliseconds = round((perf_counter() - launch.began) * 1000)
-    await server.wait_first_listing()  # services must not delay the first answer
+    await server.wait_first_listing()
+    await asyncio.sleep(_CALL_SECONDS)
+    await server.idle.wait()  # services must not delay the first answer
     healths = await services_health(host.manager, asks_remote=False)
     fields: dict[str, Any] = {
         "version": server.version,

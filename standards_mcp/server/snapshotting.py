@@ -148,6 +148,7 @@ async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources:
             await host.manager.wait_listed()
             await asyncio.sleep(pause)
             pause = _CHANGE_SECONDS
+            await server.idle.wait()
             changed.clear()
             results = await offered_results(server) | tools_table(host)
             # If the folder cannot be written, every start is as slow as without snapshots.

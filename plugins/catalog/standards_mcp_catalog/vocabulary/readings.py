@@ -166,9 +166,9 @@ def _respelled(text: str) -> Iterator[str]:
 
 def _readings_after_state(text: str) -> Iterator[Reading]:
     """Yield the readings of a Common Core code after the prefix or the name of a state."""
-    if family_of(text):  # CT.L2:1 is of CSTA, not of Connecticut
-        return
     for state, rest in _states_before(text):
+        if family_of(text):  # CT.L2:1 is of CSTA, not of Connecticut
+            return
         bare = _without_label(rest.lstrip(_PUNCTUATION + "-"))
         code = bare if is_common_core(bare) else next(_respelled(bare), "")
         if code:
