@@ -147,6 +147,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                         streams,
                         on_stale=server.report_stale,
                         on_leaving=ending.begin,
+                        idle=server.idle,
                     )
 
         reloading = ReloadOptions(sources=invocation.sources, watch=watch)

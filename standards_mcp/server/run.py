@@ -38,8 +38,9 @@ Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
 """Carries messages between the server and its clients until they disconnect; see `serve_stdio`."""
 _START_LOG_SECONDS: Final = 2.0
 """Longest time that shutdown waits for the log line of the start."""
-_CALL_SECONDS: Final = 0.02
-"""Time in which a first call may follow the list of tools at once."""
+_NEXT_SECONDS: Final = 0.02
+"""Time in which a first call follows the list of tools, if the client does not wait."""
+_FIRST_CALL_SECONDS: Final = 2.0
 _STAY_SECONDS: Final = 0.5
 """Time after which a client counts as one that stays; some only list the tools."""
 _EXIT_SECONDS: Final = 2.0
@@ -117,8 +118,9 @@ async def _log_start(server: HostServer, host: Host, launch: Launch) -> None:
     """Log the state after the start, and the times of the first list and of the end of loading."""
     milliseconds = round((perf_counter() - launch.began) * 1000)
     await server.wait_first_listing()
-    await asyncio.sleep(_CALL_SECONDS)
-    await server.idle.wait()  # services must not delay the first answer
+    with anyio.move_on_after(_FIRST_CALL_SECONDS):  # services must not delay the first answer
+        await asyncio.sleep(_NEXT_SECONDS)
+        await server.idle.wait()
     healths = await services_health(host.manager, asks_remote=False)
     fields: dict[str, Any] = {
         "version": server.version,

@@ -69,7 +69,7 @@ class HostServer(Server[None]):
     Attributes:
         listed: Set when a client has received the list of tools.
         first_list: `time.perf_counter` at the first list of tools, or None.
-        idle: Set while no request of a client is in flight, except for subscriptions.
+        idle: Cleared by `serve_stdio` while a client waits for an answer.
     """
 
     def __init__(
@@ -83,7 +83,6 @@ class HostServer(Server[None]):
         self.first_list: float | None = None
         self.idle = asyncio.Event()
         self.idle.set()
-        self._in_flight = 0
         self._stale = set[Kind]()
         self._announcements = set[asyncio.Task[None]]()
         self._announced_definitions: dict[Kind, list[Any]] = {}
@@ -194,26 +193,13 @@ class HostServer(Server[None]):
                 if self._stale:
                     self._announce_soon(_notify(ctx.session, self._stale))
                 connection.exit_stack.callback(self._sessions.pop, connection)
-        is_short = is_client and ctx.method != "subscriptions/listen"
-        with self._in_flight_request() if is_short else nullcontext():
-            result = await call_next(ctx)
+        result = await call_next(ctx)
         if ctx.method == "tools/list" and is_client and self.first_list is None:
             self.first_list = perf_counter()
             self.listed.set()
         if isinstance(result, Mapping):
             return self._with_introduction(ctx, cast("Mapping[str, Any]", result))
         return result
-
-    @contextmanager
-    def _in_flight_request(self) -> Generator[None]:
-        self._in_flight += 1
-        self.idle.clear()
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            if not self._in_flight:
-                self.idle.set()
 
     def _with_introduction(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the current title and instructions of the server."""
