@@ -329,6 +329,21 @@ def test_the_version_is_read_from_the_name_of_the_metadata(site: Path):
     assert installed_version("absent", [str(site)]) == ""
 
 
+def test_the_sdk_builds_its_models_at_their_first_use_and_plugins_theirs_at_once():
+    code = """
+from standards_mcp.cli.serve import _import_sdk
+_import_sdk()
+from mcp_types import _v2025_11_25
+from pydantic import BaseModel
+class Own(BaseModel):
+    number: int
+print(_v2025_11_25.CallToolResult.__pydantic_complete__, Own.__pydantic_complete__)
+print(_v2025_11_25.CallToolResult.model_validate({"content": []}).content)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n") == ["False True", "[]", ""]
+
+
 def test_the_first_modules_import_the_standard_library_only():
     code = "import sys, standards_mcp.start.launch; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
