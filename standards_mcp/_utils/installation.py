@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +22,6 @@ from urllib.request import url2pathname
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
-
-from importlib import metadata
 
 HOST: Final = "standards-mcp"
 UNKNOWN_CLONE: Final = "PATH_OF_A_CLONE"
