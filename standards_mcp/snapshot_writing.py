@@ -48,9 +48,7 @@ def store_results(
     earlier = None
     with suppress(SnapshotError):
         earlier = launch.store.read(name)
-    kept: Mapping[str, bytes] = {}
-    if earlier and earlier.fingerprint == current:
-        kept = earlier.results
+    kept = earlier.results if earlier and earlier.fingerprint == current else {}
     if note is not None:  # from a server, which knows all but the commands
         kept = {key: result for key, result in kept.items() if key == COMMANDS_KEY}
     snapshot = Snapshot(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib
 import logging
 import signal
 import sys
@@ -125,10 +124,12 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
         raise click.ClickException(
             "stdin is closed; an MCP client starts the server with stdin and stdout open"
         )
+    from standards_mcp.server.sdk import import_sdk
+
     launch = invocation.launch
     invocation.configure_logging(serving=True)
     streams = launch.take_streams()
-    _import_sdk()
+    import_sdk()
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
@@ -154,22 +155,6 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
         await run(host, transport, reloading=reloading, launch=launch, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
-
-
-def _import_sdk() -> None:
-    """Import the SDK such that it builds most of its models when they are first used.
-
-    It has 500, and a client of one protocol version needs a few dozen. To build all of them takes a
-    tenth of a start.
-    """
-    from pydantic import BaseModel
-
-    importlib.import_module("mcp_types")  # unions of these models are built while it is imported
-    BaseModel.model_config["defer_build"] = True  # inherited by the models that are defined now
-    try:
-        importlib.import_module("mcp.server")
-    finally:
-        del BaseModel.model_config["defer_build"]
 
 
 class _Start:

@@ -331,8 +331,8 @@ def test_the_version_is_read_from_the_name_of_the_metadata(site: Path):
 
 def test_the_sdk_builds_its_models_at_their_first_use_and_plugins_theirs_at_once():
     code = """
-from standards_mcp.cli.serve import _import_sdk
-_import_sdk()
+from standards_mcp.server.sdk import import_sdk
+import_sdk()
 from mcp_types import _v2025_11_25
 from pydantic import BaseModel
 class Own(BaseModel):
