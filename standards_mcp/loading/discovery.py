@@ -67,15 +67,12 @@ def _info_of(point: Any) -> PluginInfo:
 
 def incompatibility(requires: Iterable[str]) -> str:
     """Return why a plugin with these requirements cannot run in this host, or an empty string."""
-    from packaging.requirements import (  # noqa: PLC0415  - costs start-up time
-        InvalidRequirement,
-        Requirement,
-    )
+    from packaging import requirements  # noqa: PLC0415  - costs start-up time
 
     for text in requires:
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+            requirement = requirements.Requirement(text)
+        except requirements.InvalidRequirement:
             continue
         if canonical(requirement.name) != HOST:
             continue
