@@ -45,12 +45,10 @@ def store_results(
     files = [*configuration, *_state_files(host)]
     name = launch.snapshot_name(salt)
     current = launch.fingerprint(salt, variables, files)
-    earlier = None
+    earlier = Snapshot(fingerprint={}, variables=(), files=(), results={})
     with suppress(SnapshotError):
         earlier = launch.store.read(name)
-    kept: Mapping[str, bytes] = {}
-    if earlier and earlier.fingerprint == current:
-        kept = earlier.results
+    kept: Mapping[str, bytes] = earlier.results if earlier.fingerprint == current else {}
     if note is not None:  # from a server, which knows all but the commands
         kept = {key: result for key, result in kept.items() if key == COMMANDS_KEY}
     snapshot = Snapshot(
@@ -58,7 +56,7 @@ def store_results(
         variables=variables,
         files=files,
         results={**kept, **results},
-        note=note if note is not None else earlier.note if earlier else "",
+        note=earlier.note if note is None else note,
     )
     launch.store.write(name, snapshot)
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import importlib_metadata
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 HOST: Final = "standards-mcp"
 UNKNOWN_CLONE: Final = "PATH_OF_A_CLONE"
@@ -103,15 +104,25 @@ def _source(distribution: str) -> str:
 
 def own_plugins() -> frozenset[str]:
     """Return the names of this project's plugins, which are extras of the host."""
-    required = map(Requirement, importlib_metadata.requires(HOST) or ())
-    names = (canonicalize_name(requirement.name) for requirement in required)
+    names = (canonical(requirement.name) for requirement in _requirements_of(HOST))
     return frozenset(name.removeprefix(f"{HOST}-") for name in names if name.startswith(f"{HOST}-"))
+
+
+def canonical(distribution: str) -> str:
+    """Return a name that is equal for all spellings of a distribution's name (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _requirements_of(distribution: str) -> list[Requirement]:
+    from packaging.requirements import Requirement  # noqa: PLC0415  - costs start-up time
+
+    return [Requirement(text) for text in metadata.requires(distribution) or ()]
 
 
 def _needed_by(distribution: str, extra: str) -> list[str]:
     """Return the requirements that an extra adds; they are on an index, unlike the host itself."""
     needed: list[str] = []
-    for requirement in map(Requirement, importlib_metadata.requires(distribution) or ()):
+    for requirement in _requirements_of(distribution):
         marker, requirement.marker = requirement.marker, None
         if marker and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
             needed.append(str(requirement))
@@ -123,8 +134,8 @@ def _needed_by(distribution: str, extra: str) -> list[str]:
 def _origin(distribution: str) -> dict[str, Any]:
     """Return the installer's note about the source of a distribution; empty for an index."""
     try:
-        text = importlib_metadata.distribution(distribution).read_text("direct_url.json")
-    except importlib_metadata.PackageNotFoundError:
+        text = metadata.distribution(distribution).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
         return {}
     return dict(json.loads(text)) if text else {}
 

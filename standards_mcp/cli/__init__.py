@@ -49,9 +49,9 @@ def own_entry_points(group: str) -> dict[str, Any]:
 
     No configuration is needed to find these, so their commands run even if it is invalid.
     """
-    import importlib_metadata
+    from importlib import metadata
 
-    points: Any = importlib_metadata.distribution("standards-mcp").entry_points
+    points: Any = metadata.distribution("standards-mcp").entry_points
     return {point.name: point for point in points.select(group=group)}
 
 

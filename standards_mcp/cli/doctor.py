@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import click
-import importlib_metadata
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import (
@@ -105,7 +105,7 @@ def _program() -> tuple[str, ...]:
 
 
 def _versions() -> Finding:
-    names = [f"{name} {importlib_metadata.version(name)}" for name in _PACKAGES]
+    names = [f"{name} {metadata.version(name)}" for name in _PACKAGES]
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     return Finding("versions", "ok", f"{python}; {', '.join(names)}")
 

@@ -124,9 +124,12 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
         raise click.ClickException(
             "stdin is closed; an MCP client starts the server with stdin and stdout open"
         )
+    from standards_mcp.server.sdk import import_sdk
+
     launch = invocation.launch
     invocation.configure_logging(serving=True)
     streams = launch.take_streams()
+    import_sdk()
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
@@ -145,6 +148,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                         streams,
                         on_stale=server.report_stale,
                         on_leaving=ending.begin,
+                        idle=server.idle,
                     )
 
         reloading = ReloadOptions(sources=invocation.sources, watch=watch)

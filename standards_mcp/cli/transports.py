@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import click
-from packaging.utils import canonicalize_name
 
-from standards_mcp._utils.installation import HOST, install_command
+from standards_mcp._utils.installation import HOST, canonical, install_command
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import Finding
 from standards_mcp.config.models.settings import Settings
@@ -60,8 +59,8 @@ def load_transport(name: str, settings: Settings) -> Transport:
 
 
 def _is_trusted(package: str, settings: Settings) -> bool:
-    name = canonicalize_name(package)
-    return name == HOST or bool(first_match((name,), map(canonicalize_name, settings.trusted)))
+    name = canonical(package)
+    return name == HOST or bool(first_match((name,), map(canonical, settings.trusted)))
 
 
 def service_findings(settings: Settings) -> Iterator[Finding]:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from standards_mcp._utils.installation import canonical
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
@@ -201,8 +201,8 @@ def _patterns(
     settings: Settings, names: Names, profiles: Iterable[str]
 ) -> Iterator[tuple[tuple[str, ...], Iterable[str], str, Collection[str]]]:
     """Yield each key with patterns: its path and patterns, and the kind and names to match."""
-    distributions = set(map(canonicalize_name, names.distributions))
-    yield ("trusted",), map(canonicalize_name, settings.trusted), "distributions", distributions
+    distributions = set(map(canonical, names.distributions))
+    yield ("trusted",), map(canonical, settings.trusted), "distributions", distributions
     for profile in profiles:
         patterns = settings.profiles[profile].plugins
         yield ("profiles", profile, "plugins"), patterns, "plugins", names.plugins

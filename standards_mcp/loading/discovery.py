@@ -6,12 +6,10 @@ import logging
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from importlib import metadata
 from typing import Any, Final
 
-import importlib_metadata
-from packaging.utils import canonicalize_name
-
-from standards_mcp._utils.installation import HOST, install_command, own_plugins
+from standards_mcp._utils.installation import HOST, canonical, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
@@ -33,7 +31,6 @@ def installed_plugins() -> list[PluginInfo]:
 
 def entry_points(group: str) -> list[Any]:
     """Return the entry points of a group, from all distributions whose metadata can be read."""
-    metadata: Any = importlib_metadata
     try:
         points: list[Any] = list(metadata.entry_points(group=group))
     except Exception:  # noqa: BLE001  - damaged metadata of a distribution may raise anything
@@ -43,11 +40,10 @@ def entry_points(group: str) -> list[Any]:
 
 def _readable_entry_points(group: str) -> list[Any]:
     points: dict[str, Iterable[Any]] = {}
-    metadata: Any = importlib_metadata
     for distribution in metadata.distributions():
         try:
             # Of distributions with one name, the first on the path counts, as for imports.
-            name = canonicalize_name(distribution.name)
+            name = canonical(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=group))
         except Exception as exc:  # noqa: BLE001  - see `entry_points`
             where = getattr(distribution, "_path", "a distribution")
@@ -59,30 +55,30 @@ def _info_of(point: Any) -> PluginInfo:
     package = str(point.value).partition(":")[0].partition(".")[0].strip()
     info = PluginInfo(name=point.name, load=point.load, package=package)
     try:
-        metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
-        info = replace(info, distribution=metadata["Name"], version=metadata["Version"])
-        return info if info.is_own else replace(info, requires=tuple(point.dist.requires or ()))
+        fields: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
+        info = replace(info, distribution=fields.get("Name", ""), version=fields.get("Version", ""))
+        if not (info.distribution and info.version):
+            return replace(info, error="its metadata cannot be read: they lack a name or a version")
+        requires = () if info.is_own else tuple(fields.get_all("Requires-Dist") or ())
+        return replace(info, requires=requires)
     except Exception as exc:  # noqa: BLE001  - see `entry_points`
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
 def incompatibility(requires: Iterable[str]) -> str:
     """Return why a plugin with these requirements cannot run in this host, or an empty string."""
-    from packaging.requirements import (  # noqa: PLC0415  - costs start-up time
-        InvalidRequirement,
-        Requirement,
-    )
+    from packaging import requirements  # noqa: PLC0415  - costs start-up time
 
     for text in requires:
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+            requirement = requirements.Requirement(text)
+        except requirements.InvalidRequirement:
             continue
-        if canonicalize_name(requirement.name) != HOST:
+        if canonical(requirement.name) != HOST:
             continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
-        host = importlib_metadata.version(HOST)
+        host = metadata.version(HOST)
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
@@ -131,8 +127,8 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
         return f"autoload = false; set [{table}] enabled = true"
     if section.enabled is False:
         return f"[{table}] enabled = false"
-    names = (canonicalize_name(info.distribution),)
-    if info.is_installed and not first_match(names, map(canonicalize_name, settings.trusted)):
+    names = (canonical(info.distribution),)
+    if info.is_installed and not first_match(names, map(canonical, settings.trusted)):
         return f"trusted has no pattern for {info.distribution!r}"
     return ""
 

@@ -43,6 +43,14 @@ from .services import Services, ServiceType, used_services
 log = logging.getLogger(__name__)
 
 
+class _Hooks(pluggy.PluginManager):
+    """The hooks of one plugin; a shared manager would call the `__eq__` of plugins."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
+        """Return the options of a hook, or None; special methods, the most of all, are no hooks."""
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
+
 class PluginManager:
     """Loads plugins, and keeps a record of every installed one.
 
@@ -82,8 +90,7 @@ class PluginManager:
         self.services = Services(self.records, loaded.settings.services, services)
         self._state_dir = state_dir
         self.quarantine = quarantine
-        # A pluggy manager for each plugin: a shared one would call the `__eq__` of plugins.
-        self._hooks: dict[str, pluggy.PluginManager] = {}
+        self._hooks: dict[str, _Hooks] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
         self.contributed = ContributionStore(self.records, self.call)
         self.changes = Changes(self.contributed, self.records)
@@ -319,7 +326,7 @@ class PluginManager:
             record.secrets |= provider.secrets
             provider.on_change = self._on_provider_change
             provider.on_updated = self.changes.tell_updated
-        hooks = pluggy.PluginManager(hookspecs.PROJECT)
+        hooks = _Hooks(hookspecs.PROJECT)
         hooks.add_hookspecs(hookspecs)
         hooks.register(record.plugin, name=record.name)
         check_hooks(hooks, record)

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
-from standards_mcp._utils.installation import HOST
+from standards_mcp._utils.installation import HOST, canonical
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.layers import Layers, with_variables
 from standards_mcp.config.problems import Problem
@@ -72,7 +70,7 @@ class PluginInfo:
     @property
     def is_own(self) -> bool:
         """True if it comes with the host."""
-        return canonicalize_name(self.distribution) == HOST
+        return canonical(self.distribution) == HOST
 
 
 @dataclass(slots=True)

@@ -15,10 +15,10 @@ import logging
 from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any, Final
 
 import anyio
-import importlib_metadata
 import mcp_types as types
 import pydantic_core
 from mcp import ClientSession, MCPError
@@ -83,7 +83,7 @@ class OpenSession:
         on_notification: MessageHandlerFnT,
         on_elicitation: ElicitationFnT,
     ) -> None:
-        version = importlib_metadata.version("standards-mcp")
+        version = metadata.version("standards-mcp")
         info = types.Implementation(name="standards-mcp", version=version)
         self._info = info.model_dump(by_alias=True, mode="json", exclude_none=True)
         self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}

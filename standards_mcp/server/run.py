@@ -12,12 +12,12 @@ import threading
 from _thread import start_new_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from importlib import metadata
 from os import _exit
 from time import monotonic, perf_counter, sleep
 from typing import Any, Final, TypeAlias
 
 import anyio
-import importlib_metadata
 
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
@@ -38,6 +38,9 @@ Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
 """Carries messages between the server and its clients until they disconnect; see `serve_stdio`."""
 _START_LOG_SECONDS: Final = 2.0
 """Longest time that shutdown waits for the log line of the start."""
+_NEXT_SECONDS: Final = 0.02
+"""Time in which a first call follows the list of tools, if the client does not wait."""
+_FIRST_CALL_SECONDS: Final = 2.0
 _STAY_SECONDS: Final = 0.5
 """Time after which a client counts as one that stays; some only list the tools."""
 _EXIT_SECONDS: Final = 2.0
@@ -68,7 +71,7 @@ async def run(
         PluginError: A required plugin did not start, or any plugin in ``strict`` mode.
         StandardsMcpError: The transport failed.
     """
-    version = importlib_metadata.version("standards-mcp")
+    version = metadata.version("standards-mcp")
     server = build_server(host, version, principal_of, runs_plugins=False)
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)
@@ -104,16 +107,20 @@ async def _background(
 
 
 async def _warm_up(server: HostServer, host: Host) -> None:
-    """Prepare the first call, once the client has the list of tools and stays."""
+    """Prepare the first call, once the client has the list of tools, stays, and calls nothing."""
     await server.listed.wait()
     await asyncio.sleep(_STAY_SECONDS)
+    await server.idle.wait()
     await host.warm_up()
 
 
 async def _log_start(server: HostServer, host: Host, launch: Launch) -> None:
     """Log the state after the start, and the times of the first list and of the end of loading."""
     milliseconds = round((perf_counter() - launch.began) * 1000)
-    await server.wait_first_listing()  # services must not delay the first answer
+    await server.wait_first_listing()
+    with anyio.move_on_after(_FIRST_CALL_SECONDS):  # services must not delay the first answer
+        await asyncio.sleep(_NEXT_SECONDS)
+        await server.idle.wait()
     healths = await services_health(host.manager, asks_remote=False)
     fields: dict[str, Any] = {
         "version": server.version,

@@ -74,6 +74,7 @@ class HostServer(Server[None]):
     Attributes:
         listed: Set when a client has received the list of tools.
         first_list: `time.perf_counter` at the first list of tools, or None.
+        idle: Cleared by `serve_stdio` while a client waits for an answer.
     """
 
     def __init__(
@@ -85,6 +86,8 @@ class HostServer(Server[None]):
         self._pending_announcement: asyncio.Future[None] | None = None
         self.listed = asyncio.Event()
         self.first_list: float | None = None
+        self.idle = asyncio.Event()
+        self.idle.set()
         self._stale = set[Kind]()
         self._announcements = set[asyncio.Task[None]]()
         self._announced_definitions: dict[Kind, list[Any]] = {}

@@ -56,6 +56,7 @@ async def serve_stdio(
     on_stale: Callable[[str], None] = lambda _: None,
     drain_seconds: float = DRAIN_SECONDS,
     on_leaving: Callable[[float], None] = lambda _: None,
+    idle: asyncio.Event | None = None,
 ) -> None:
     """Serve one client until it leaves.
 
@@ -69,6 +70,7 @@ async def serve_stdio(
         on_leaving: Called, in any thread, with the time that is left: with *drain_seconds* when the
             client has closed its side, and with 0 when all requests are answered or that time is
             over.
+        idle: Set while the client waits for no answer.
 
     Raises:
         StandardsMcpError: Answers cannot be written, although the client is still connected.
@@ -84,7 +86,7 @@ async def serve_stdio(
         to_server, received = anyio.create_memory_object_stream[Received](0)
         answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
         replay = _Replay(streams.answered, on_stale)
-        wire = _Wire(LineWriter(streams.writer, on_broken=end), to_server, replay)
+        wire = _Wire(LineWriter(streams.writer, on_broken=end), to_server, replay, idle)
         async with anyio.create_task_group() as group:
 
             async def receive() -> None:
@@ -109,11 +111,15 @@ class _Wire:
     """Messages from and to one client, and the requests whose answers are not written yet."""
 
     def __init__(
-        self, writer: LineWriter, to_server: MemoryObjectSendStream[Received], replay: _Replay
+        self,
+        writer: LineWriter,
+        to_server: MemoryObjectSendStream[Received],
+        replay: _Replay,
+        idle: asyncio.Event | None,
     ) -> None:
         self._writer, self._to_server, self._replay = writer, to_server, replay
         self._unanswered: set[RequestId | None] = set()
-        self._no_unanswered = asyncio.Event()
+        self._no_unanswered = idle or asyncio.Event()
         self._no_unanswered.set()
 
     async def receive(self, line: bytes, limit: int) -> None:

@@ -7,7 +7,8 @@ If it is equal to the last one, the host offers the same tools, prompts and reso
 * the environment variables of the host and of plugins, and those that determine the user's folders,
 * the files of configuration and state.
 
-Only salted hashes are stored, so no secret can be read from it.
+`PATH` and the code of editable libraries do not count; see docs/decisions.md. Only salted hashes
+are stored, so no secret can be read from it.
 """
 
 from __future__ import annotations

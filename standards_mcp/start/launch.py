@@ -191,11 +191,9 @@ class Launch:
     def files_unchanged(self, files: Sequence[str]) -> bool:
         """True if none of these files has changed since the start; a missing file is unchanged."""
         for file in files:
-            try:
+            with suppress(OSError):
                 if os.stat(file).st_mtime_ns >= self._began_at:
                     return False
-            except OSError:
-                continue
         return True
 
 

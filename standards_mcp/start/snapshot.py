@@ -11,13 +11,10 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, cast
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
 
 FORMAT: Final = 1
 _MAX_BYTES: Final = 8 << 20
@@ -29,10 +26,10 @@ class SnapshotError(Exception):
     """A snapshot cannot be used; the message says why."""
 
 
-class Snapshot:
+class Snapshot(NamedTuple):
     """What the host offered at a start.
 
-    Args:
+    Attributes:
         fingerprint: The parts of the fingerprint; see `fingerprint`.
         variables: The environment variables that settings of plugins read.
         files: The files that count for the fingerprint.
@@ -40,20 +37,11 @@ class Snapshot:
         note: Why the last start was not answered, or an empty string.
     """
 
-    def __init__(
-        self,
-        *,
-        fingerprint: Mapping[str, str],
-        variables: Collection[str],
-        files: Collection[str],
-        results: Mapping[str, bytes],
-        note: str = "",
-    ) -> None:
-        self.fingerprint = fingerprint
-        self.variables = variables
-        self.files = files
-        self.results = results
-        self.note = note
+    fingerprint: Mapping[str, str]
+    variables: Collection[str]
+    files: Collection[str]
+    results: Mapping[str, bytes]
+    note: str = ""
 
     def encode(self) -> bytes:
         """Return the bytes of the file; equal results are stored once."""
@@ -92,9 +80,9 @@ def decode(data: bytes) -> Snapshot:
             raise SnapshotError("the snapshot is of another format")
         places = cast("dict[str, list[int]]", head["results"])
         return Snapshot(
-            fingerprint=_texts(head["fingerprint"]),
-            variables=_list_of_texts(head["variables"]),
-            files=_list_of_texts(head["files"]),
+            fingerprint={str(part): str(value) for part, value in head["fingerprint"].items()},
+            variables=[str(name) for name in head["variables"]],
+            files=[str(file) for file in head["files"]],
             results={key: body[at : at + size] for key, (at, size) in places.items()},
             note=str(head["note"]),
         )
@@ -104,14 +92,6 @@ def decode(data: bytes) -> Snapshot:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
-
-
-def _texts(value: Mapping[Any, Any]) -> dict[str, str]:
-    return {str(key): str(text) for key, text in value.items()}
-
-
-def _list_of_texts(value: Iterable[Any]) -> list[str]:
-    return [str(text) for text in value]
 
 
 class Store:
@@ -153,13 +133,15 @@ class Store:
         Raises:
             OSError: The folder is not writable.
         """
-        from standards_mcp.files import private_folder, write_private  # noqa: PLC0415
+        from pathlib import Path  # noqa: PLC0415  - not at each start
+
+        from standards_mcp.files import private_folder, write_private  # noqa: PLC0415  - as above
 
         if salt := self.salt():
             return salt
-        private_folder(_as_path(self._folder))
+        private_folder(Path(self._folder))
         file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.urandom(8).hex()}"
-        write_private(_as_path(scratch), os.urandom(_SALT_BYTES))
+        write_private(Path(scratch), os.urandom(_SALT_BYTES))
         try:
             # Several starts at a time must agree, so the first link stays.
             os.link(scratch, file)
@@ -177,7 +159,9 @@ class Store:
         Raises:
             OSError: The folder is not writable.
         """
-        from standards_mcp.files import replace_privately  # noqa: PLC0415  - not at each start
+        from pathlib import Path  # noqa: PLC0415  - not at each start
+
+        from standards_mcp.files import replace_privately  # noqa: PLC0415  - as above
 
         data, file = snapshot.encode(), f"{self._folder}/{name}"
         with suppress(OSError):
@@ -185,7 +169,7 @@ class Store:
                 os.utime(file)
                 return
         if len(data) <= _MAX_BYTES:
-            replace_privately(_as_path(file), data)
+            replace_privately(Path(file), data)
             self._remove_oldest()
 
     def remove(self, name: str) -> None:
@@ -199,12 +183,6 @@ class Store:
             files.sort(key=lambda entry: entry.stat().st_mtime_ns)
             for entry in files[:-_MAX_FILES]:
                 os.unlink(entry.path)
-
-
-def _as_path(path: str) -> Path:
-    from pathlib import Path  # noqa: PLC0415  - not at each start
-
-    return Path(path)
 
 
 def _read_own(path: str) -> bytes:

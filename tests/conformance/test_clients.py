@@ -15,7 +15,7 @@ from support.downloads import NODE, node_packages, python_with
 from support.environments import ROOT, run
 from support.environments import TOOLS as PROGRAMS
 from support.http import served_process
-from support.peer import COMMAND
+from support.peer import COMMAND, store_snapshot
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
 PYTHON_SDK_1 = "mcp==1.30.0"
@@ -37,10 +37,13 @@ def url(tmp_path_factory: pytest.TempPathFactory, planted: Path) -> Iterator[str
         yield f"{found}/mcp"
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", "stdio from a snapshot", "http"])
 def target(request: pytest.FixtureRequest, starter_catalog: Path) -> Sequence[str]:
     """What a client is told to connect to: a command, or an address."""
     del starter_catalog  # the variable that names it is passed on
+    if request.param == "stdio from a snapshot":
+        store_snapshot()
+        return COMMAND
     return COMMAND if request.param == "stdio" else [request.getfixturevalue("url")]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
 from support.command_line import data, run
-from support.peer import Peer
-from support.waiting import wait_until
+from support.peer import COMMAND, Peer, store_snapshot
+from support.waiting import until, wait_until
 
 from standards_mcp.start.launch import Launch
 
@@ -57,16 +60,6 @@ def has_snapshot() -> bool:
     return Launch(()).last_note() is not None
 
 
-def first_start(serve: Callable[[], Peer]) -> None:
-    """Start a server, and let it store a snapshot."""
-    Launch(()).remove_snapshot()
-    peer = serve()
-    peer.initialize()
-    assert peer.tool_names() == ["greet"]
-    wait_until(has_snapshot)
-    assert peer.end() == 0
-
-
 def started(log: str) -> dict[str, int]:
     return next(
         fields for text in log.splitlines() if (fields := json.loads(text))["event"] == "started"
@@ -76,7 +69,7 @@ def started(log: str) -> dict[str, int]:
 def test_the_second_start_answers_before_it_has_loaded_and_serves_all_the_same(
     serve: Callable[[], Peer],
 ):
-    first_start(serve)
+    store_snapshot()
     peer = serve()
     assert peer.initialize()["serverInfo"]["name"] == "standards-mcp"
     assert peer.tool_names() == ["greet"]
@@ -104,10 +97,32 @@ def test_the_search_for_tools_is_listed_at_both_starts(serve: Callable[[], Peer]
         assert peer.end() == 0
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_sdk_client_gets_the_same_answers_from_a_snapshot(mode: str):
+    async def answers(*options: str, note: str | None) -> list[object]:
+        arguments = [*COMMAND[1:], *options]
+        parameters = StdioServerParameters(command=COMMAND[0], args=arguments, env={**os.environ})
+        async with Client(parameters, mode=mode) as client:
+            results = [
+                await client.list_tools(),
+                await client.list_prompts(),
+                await client.list_resources(),
+                await client.list_resource_templates(),
+                await client.call_tool("greet", {"name": "Ada"}),
+            ]
+            await until(lambda: Launch(()).last_note() == note)
+            return [client.server_capabilities, client.instructions, results]
+
+    await anyio.to_thread.run_sync(store_snapshot)
+    alone = await answers("--set", "server.snapshot=false", note="there was no snapshot")
+    assert await answers(note="") == alone
+
+
 def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(
     greeter: Path, serve: Callable[[], Peer]
 ):
-    first_start(serve)
+    store_snapshot()
     code = greeter.read_text(encoding="utf-8")
     greeter.write_text(code.replace("'greet'", "'welcome'"), encoding="utf-8")
     peer = serve()
@@ -119,7 +134,7 @@ def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(
 
 
 def test_a_plugin_that_was_removed_is_not_listed(greeter: Path, serve: Callable[[], Peer]):
-    first_start(serve)
+    store_snapshot()
     (metadata,) = greeter.parent.glob("*greeter*.dist-info")
     metadata.rename(metadata.with_suffix(".gone"))
     peer = serve()
@@ -136,7 +151,7 @@ def test_a_start_that_fails_ends_as_ever_although_the_lists_were_answered(
     gate = Path("gate").absolute()
     raises = f"if __import__('os').path.exists({str(gate)!r}): raise RuntimeError('closed')\n"
     greeter.write_text(raises + code, encoding="utf-8")
-    first_start(serve)
+    store_snapshot()
     gate.touch()
     peer = serve()
     peer.initialize()

@@ -329,8 +329,23 @@ def test_the_version_is_read_from_the_name_of_the_metadata(site: Path):
     assert installed_version("absent", [str(site)]) == ""
 
 
+def test_the_sdk_builds_its_models_at_their_first_use_and_plugins_theirs_at_once():
+    code = """
+from standards_mcp.server.sdk import import_sdk
+import_sdk()
+from mcp_types import _v2025_11_25
+from pydantic import BaseModel
+class Own(BaseModel):
+    number: int
+print(_v2025_11_25.CallToolResult.__pydantic_complete__, Own.__pydantic_complete__)
+print(_v2025_11_25.CallToolResult.model_validate({"content": []}).content)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n") == ["False True", "[]", ""]
+
+
 def test_the_first_modules_import_the_standard_library_only():
     code = "import sys, standards_mcp.start.launch; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pydantic", "click", "pluggy", "importlib_metadata", "mcp", "pathlib", "asyncio"}
+    heavy = {"pydantic", "click", "pluggy", "importlib.metadata", "mcp", "pathlib", "asyncio"}
     assert not heavy & set(ran.stdout.split())

@@ -11,9 +11,24 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from standards_mcp.start.launch import Launch
+
 from .waiting import WAIT, wait_until
 
 COMMAND = [sys.executable, "-m", "standards_mcp"]
+
+
+def store_snapshot() -> None:
+    """Start a server from which the next one in this folder answers its client at once."""
+    Launch(()).remove_snapshot()
+    peer = Peer()
+    try:
+        peer.initialize()
+        peer.tool_names()
+        wait_until(lambda: Launch(()).last_note() is not None, peer.log)
+        assert peer.end() == 0
+    finally:
+        peer.kill()
 
 
 class Peer:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from string import Template
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import click
-import importlib_metadata
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -96,7 +96,7 @@ def new(commands: ServerCommands, name: str, *, kind: Kind, into: Path) -> None:
     if reason := _refusal(name, commands.own_names):
         raise click.BadParameter(f"{reason}; choose another name", param_hint="NAME")
     folder = into / distribution_of(name)
-    version = importlib_metadata.version(HOST)
+    version = metadata.version(HOST)
     try:
         folder.mkdir()
         for path, text in render_plugin(name, kind, version, host_source()).items():
@@ -113,7 +113,7 @@ def new(commands: ServerCommands, name: str, *, kind: Kind, into: Path) -> None:
 
 def _refusal(name: str, commands: Collection[str]) -> str:
     """Return the reason why a name cannot be used, or an empty string."""
-    points: Any = cast("Any", importlib_metadata).entry_points(group="standards_mcp.plugins")
+    points: Any = cast("Any", metadata).entry_points(group="standards_mcp.plugins")
     plugins = {point.name: point.dist.name for point in points}
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         return f"{name!r} is not lower_snake_case with at most {MAX_NAME} characters"
@@ -129,7 +129,7 @@ def _refusal(name: str, commands: Collection[str]) -> str:
 
 
 def _extras_of_the_host() -> set[str]:
-    return {Requirement(line).name for line in importlib_metadata.requires(HOST) or ()}
+    return {Requirement(line).name for line in metadata.requires(HOST) or ()}
 
 
 def distribution_of(name: str) -> str:

@@ -12,15 +12,16 @@ import os
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final
-
-import filelock
+from typing import TYPE_CHECKING, Final
 
 from standards_mcp.files import FILE_MODE, full_disk, private_folder
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 from .database import Database
 from .sqlite import create_database
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class CatalogFolder:
             CatalogUnavailableError: The folder cannot be created or written.
         """
         # If another process holds the lock, the folder can be written.
-        with suppress(filelock.Timeout), self._locked(0):
+        with suppress(TimeoutError), self._locked(0):
             pass
 
     def size(self) -> int:
@@ -86,6 +87,8 @@ class CatalogFolder:
             CatalogUnavailableError: Another process holds the lock for too long, or the folder
                 cannot be written.
         """
+        import filelock  # noqa: PLC0415  - takes 6 ms, and most starts write nothing
+
         seconds = self._lock_timeout if timeout is None else timeout
         try:
             with self._locked(seconds):
@@ -107,12 +110,14 @@ class CatalogFolder:
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
+        import filelock  # noqa: PLC0415  - as above
+
         lock = filelock.FileLock(self._lock, mode=FILE_MODE)
         try:
             if not self.path.exists():  # the mode of a user's own folder stays as it is
                 private_folder(self.path)
             self._acquire(lock, timeout)
-        except filelock.Timeout:  # a subclass of OSError that the callers handle
+        except TimeoutError:  # a subclass of OSError that the callers handle
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
             raise self._write_error(error) from error
@@ -121,12 +126,12 @@ class CatalogFolder:
         finally:
             lock.release()
 
-    def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
+    def _acquire(self, lock: BaseFileLock, timeout: float) -> None:
         """Take the lock, and log a warning when this takes longer than a moment."""
         # A short write of another process needs no message; a long import would look like a hang.
         try:
             lock.acquire(timeout=min(_SILENT_WAIT, timeout))
-        except filelock.Timeout:
+        except TimeoutError:
             if timeout <= _SILENT_WAIT:
                 raise
             log.warning(

@@ -69,22 +69,19 @@ _FAMILIES_BY_PLACE: Final = {
 
 # Patterns of codes in upper case, without punctuation around them. Only forms that no other of 51
 # frameworks has: 3.5 is not among them, so a code of Virginia needs the label "SOL".
-_FORMS: Final = tuple(
-    (re.compile(pattern), family)
-    for pattern, family in (
-        (r"(?:K|[1-8]|MS|HS|K-2|3-5)[.-](?:PS|LS|ESS|ETS)[1-4][.-]\d{1,2}", _NGSS),
-        (r"(?:PS|LS|ESS|ETS)[1-4]\.[A-E]", _NGSS),
-        # Texas Administrative Code, title 19, chapters 110 to 130
-        (r"(?:§+ ?|TEKS[ .-])1(?:1\d|2[0-8]|30)\b.*", _TEKS),
-        (r"1(?:1\d|2[0-8]|30)\.\d{1,3} ?[.(-] ?\(?[A-Z0-9].*", _TEKS),
-        (r"MA\.(?:K|[1-8]|912|K12)\.(?:NSO|AR|F|FR|M|GR|DP|MTR|FL|C|LT|T)\.\d\.\d{1,2}", _FLORIDA),
-        (r"ELA\.(?:K|[1-9]|1[0-2]|K12)\.(?:F|R|C|V|EE)\.\d\.\d{1,2}", _FLORIDA),
-        (r"(?:SC|SS)\.(?:K|[1-8]|68|912|K12)\.[A-Z]{1,3}\.\d{1,2}\.\d{1,2}", _FLORIDA),
-        (r"(?:MAFS|LAFS|MACC|LACC)\..+", _FLORIDA_2014),
-        (r"D[1-4]\.(?:[A-Z]{3}\.)?\d{1,2}\.(?:K-2|3-5|6-8|9-12)", _C3),
-        (r"(?:1A|1B|2|3A|3B)-(?:CS|NI|DA|AP|IC)-\d{2}", _CSTA),
-        (r"(?:CT|CL|CPP|CD|CI)\.L[1-3][AB]?:\d{1,2}(?:-\d{2})?", _CSTA),
-    )
+_FORMS: Final = (
+    (r"(?:K|[1-8]|MS|HS|K-2|3-5)[.-](?:PS|LS|ESS|ETS)[1-4][.-]\d{1,2}", _NGSS),
+    (r"(?:PS|LS|ESS|ETS)[1-4]\.[A-E]", _NGSS),
+    # Texas Administrative Code, title 19, chapters 110 to 130
+    (r"(?:§+ ?|TEKS[ .-])1(?:1\d|2[0-8]|30)\b.*", _TEKS),
+    (r"1(?:1\d|2[0-8]|30)\.\d{1,3} ?[.(-] ?\(?[A-Z0-9].*", _TEKS),
+    (r"MA\.(?:K|[1-8]|912|K12)\.(?:NSO|AR|F|FR|M|GR|DP|MTR|FL|C|LT|T)\.\d\.\d{1,2}", _FLORIDA),
+    (r"ELA\.(?:K|[1-9]|1[0-2]|K12)\.(?:F|R|C|V|EE)\.\d\.\d{1,2}", _FLORIDA),
+    (r"(?:SC|SS)\.(?:K|[1-8]|68|912|K12)\.[A-Z]{1,3}\.\d{1,2}\.\d{1,2}", _FLORIDA),
+    (r"(?:MAFS|LAFS|MACC|LACC)\..+", _FLORIDA_2014),
+    (r"D[1-4]\.(?:[A-Z]{3}\.)?\d{1,2}\.(?:K-2|3-5|6-8|9-12)", _C3),
+    (r"(?:1A|1B|2|3A|3B)-(?:CS|NI|DA|AP|IC)-\d{2}", _CSTA),
+    (r"(?:CT|CL|CPP|CD|CI)\.L[1-3][AB]?:\d{1,2}(?:-\d{2})?", _CSTA),
 )
 _LABEL: Final = re.compile(rf"(?:{'|'.join(LABELS)})(?=[\s.:§#(-]*\d)", re.IGNORECASE)
 _PUNCTUATION: Final = " \t\r\n.,;:!?\"'`\u201c\u201d\u2018\u2019<>[]{}"
@@ -95,7 +92,7 @@ def family_of(code: str) -> Family | None:
     text = plain_text(code).strip(_PUNCTUATION)
     upper = text.upper()
     for form, family in _FORMS:
-        if form.fullmatch(upper):
+        if re.fullmatch(form, upper):
             return family
     if label := _LABEL.match(text):
         return LABELS[label[0].upper()]

@@ -74,17 +74,14 @@ _NAMES: Final = (
 _PHRASES: Final = {phrase: levels for levels, names in _NAMES for phrase in names.split("|")}
 _LEVELS_BY_PHRASE: Final = {name.replace(" ", ""): levels for name, levels in _PHRASES.items()}
 _PHRASE_PATTERN: Final = "|".join(sorted(_PHRASES, key=len, reverse=True)).replace(" ", "[ -]?")
-_TOKEN: Final = re.compile(
-    rf"""
+_TOKEN: Final = rf"""(?x)
     [\s"'()\[\]]+                                                    # a list written as text
     | -?\b(?:(?:grades?|graders?|gr|levels?)(?:\b|(?=\d))|g(?=\d))[.:\-]*  # filler words
     | (?P<range>-+|\b(?:to|through|thru|until)\b)
     | (?P<also>[,;/&]|\b(?:and|or)\b)
     | (?P<number>0?[1-9]|1[0-2])(?:st|nd|rd|th)?\b
     | \b(?P<phrase>{_PHRASE_PATTERN})\b
-    """,
-    re.VERBOSE,
-)
+    """
 _LONGEST_QUOTE = 60
 
 
@@ -194,9 +191,9 @@ def _parse(text: str) -> set[str]:
 
 def _tokens(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the kind and levels of each token except fillers; ``range`` and ``also`` have none."""
-    position = 0
+    token, position = re.compile(_TOKEN), 0
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = token.match(text, position)
         if match is None:
             raise ValueError(text[position:])
         position = match.end()

@@ -54,17 +54,16 @@ _MATH = re.compile(
     rf"{_MATH_PREFIX}(?:HS[.-]?(?=[NAFGS]))?0?(?P<first>[1-8]|[KNAFGS](?=[.-]))"
     rf"[.-]?(?P<second>[A-Z]{{1,3}})(?:[.-](?P<cluster>[A-D]))?(?:[.-]?{_NUMBER})?"
 )
-_PRACTICE = re.compile(
-    rf"{_MATH_PREFIX}(?:S?MP[.-]?|(?<=PRACTICE[.-])|(?<=PRACTICES[.-]))0?(?P<number>[1-8])"
-)
-_ANCHOR = re.compile(rf"{_ELA_PREFIX}(?P<first>CCR)A?[.-](?P<second>R|W|SL|L)(?:[.-]?{_NUMBER})?")
+# Compiled at their first use, as most starts need none of these.
+_PRACTICE = rf"{_MATH_PREFIX}(?:S?MP[.-]?|(?<=PRACTICE[.-])|(?<=PRACTICES[.-]))0?(?P<number>[1-8])"
+_ANCHOR = rf"{_ELA_PREFIX}(?P<first>CCR)A?[.-](?P<second>R|W|SL|L)(?:[.-]?{_NUMBER})?"
 _STRAND = r"(?P<first>RL|RI|RF|RH|RST|WHST|W|SL|L)"
 _GRADE = r"0?(?P<second>1[0-2]|[1-9]|(?<=[.-])K)"
 # Grades 6-8 are a band in RH, RST and WHST alone. Without a number after it "9.10" is not a band.
 _BAND = r"(?P<second>0?9[.-]10|11[.-]12|(?<=[HT][.-])0?6[.-]0?8)(?:(?<=-..)|(?<=-.)|(?=[.-]\d))"
-_ELA = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?")
-_ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
-_GRADE_FIRST = re.compile(rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}")
+_ELA = rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?"
+_ELA_BAND = rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?"
+_GRADE_FIRST = rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}"
 
 _ANY_PREFIX = re.compile(rf"^{_PREFIX}(?:{_IN_MATH}|{_IN_ELA})?")
 _SEPARATOR = re.compile(r"[.-]")
@@ -246,12 +245,12 @@ def _segmented(code: str) -> str:
 
 
 def _common_core_key(code: str) -> str | None:
-    if match := _PRACTICE.fullmatch(code):
+    if match := re.fullmatch(_PRACTICE, code):
         return f"MP.{match['number']}"
     if (match := _MATH.fullmatch(code)) and (key := _math_key(**match.groupdict())):
         return key
     for pattern in (_ANCHOR, _ELA_BAND, _ELA, _GRADE_FIRST):
-        if match := pattern.fullmatch(code):
+        if match := re.fullmatch(pattern, code):
             second = re.sub(r"\b0", "", match["second"].replace(".", "-"))
             return _joined(match["first"], second, match["number"], match["part"])
     return None
@@ -286,7 +285,7 @@ def _code_key(text: str) -> str | None:
 def _grade_first_key(text: str) -> str | None:
     """Return the key of ``RL.3.1`` for ``3.RL.1``. Some states have codes like the latter."""
     code = f"CCSS.{canonical_key(text)}"
-    return f"code:{canonical_key(code)}" if _GRADE_FIRST.fullmatch(code) else None
+    return f"code:{canonical_key(code)}" if re.fullmatch(_GRADE_FIRST, code) else None
 
 
 def _other_id_key(text: str) -> str | None:

@@ -37,22 +37,19 @@ _CLUSTER: Final = r"[.-]?(?P<cluster>[A-D]?)"
 _STRAND: Final = r"(?P<strand>R[.-]?(?:L|I|F|H|ST)|W[.-]?HST|SL|W|L)"
 _GRADE: Final = r"0?(?P<grade>9[.-]?10|11[.-]?12|6[.-]?8|1[0-2]|[1-9]|K)"
 _ELA: Final = "{strand}.{grade}.{number}{part}"
-_SPELLINGS: Final = tuple(
-    (re.compile(pattern), template)
-    for pattern, template in (
-        # 3NFA1, 3.NFA1
-        (rf"{_CC}0?(?P<first>[1-8K])[.-]?{_DOMAIN}{_CLUSTER}{_NUMBER}",
-         "{first}.{domain}.{cluster}.{number}{part}"),
-        # HSAREIB4, A-REIB4, CC.9-12.S-ID.6
-        (rf"{_CC}(?:9[.-]12[.-])?(?:HS[.-]?)?(?P<first>[NAFGS])[.-]?{_DOMAIN}{_CLUSTER}{_NUMBER}",
-         "{first}.{domain}.{cluster}.{number}{part}"),
-        (rf"{_CC}K[.-]12[.-]MP[.-]?(?P<number>[1-8])", "MP.{number}"),
-        (rf"{_CC}K[.-]12[.-](?P<strand>R|W|SL|L)[.-](?:CCR|R|W|SL|L){_NUMBER}",
-         "CCR.{strand}.{number}"),
-        # CC.3.R.L.1, 4RL3, RL.910.3
-        (rf"{_CC}(?:ELA[.-])?{_GRADE}[.-]?{_STRAND}{_NUMBER}", _ELA),
-        (rf"{_CC}(?:ELA[.-])?{_STRAND}[.-]?{_GRADE}[.-]{_NUMBER}", _ELA),
-    )
+_SPELLINGS: Final = (
+    # 3NFA1, 3.NFA1
+    (rf"{_CC}0?(?P<first>[1-8K])[.-]?{_DOMAIN}{_CLUSTER}{_NUMBER}",
+     "{first}.{domain}.{cluster}.{number}{part}"),
+    # HSAREIB4, A-REIB4, CC.9-12.S-ID.6
+    (rf"{_CC}(?:9[.-]12[.-])?(?:HS[.-]?)?(?P<first>[NAFGS])[.-]?{_DOMAIN}{_CLUSTER}{_NUMBER}",
+     "{first}.{domain}.{cluster}.{number}{part}"),
+    (rf"{_CC}K[.-]12[.-]MP[.-]?(?P<number>[1-8])", "MP.{number}"),
+    (rf"{_CC}K[.-]12[.-](?P<strand>R|W|SL|L)[.-](?:CCR|R|W|SL|L){_NUMBER}",
+     "CCR.{strand}.{number}"),
+    # CC.3.R.L.1, 4RL3, RL.910.3
+    (rf"{_CC}(?:ELA[.-])?{_GRADE}[.-]?{_STRAND}{_NUMBER}", _ELA),
+    (rf"{_CC}(?:ELA[.-])?{_STRAND}[.-]?{_GRADE}[.-]{_NUMBER}", _ELA),
 )  # fmt: skip
 _BANDS: Final = {
     "9.10": "9-10",
@@ -162,7 +159,7 @@ def _respelled(text: str) -> Iterator[str]:
         return
     code = re.sub(r"[^A-Z0-9-]+", ".", text.upper()).strip(".-")
     for pattern, template in _SPELLINGS:
-        if match := pattern.fullmatch(code):
+        if match := re.fullmatch(pattern, code):
             parts = match.groupdict(default="")
             grade = parts.get("grade", "").replace("-", ".")
             strand = re.sub(r"[.-]", "", parts.get("strand", ""))
@@ -175,9 +172,9 @@ def _respelled(text: str) -> Iterator[str]:
 
 def _readings_after_state(text: str) -> Iterator[Reading]:
     """Yield the readings of a Common Core code after the prefix or the name of a state."""
-    if family_of(text):  # CT.L2:1 is of CSTA, not of Connecticut
-        return
     for state, rest in _states_before(text):
+        if family_of(text):  # CT.L2:1 is of CSTA, not of Connecticut
+            return
         bare = _without_label(rest.lstrip(_PUNCTUATION + "-"))
         code = bare if is_common_core(bare) else next(_respelled(bare), "")
         if code:

@@ -51,7 +51,7 @@ _PHRASES: Final = {
     for names in (family_names, parts)
     for phrase in names.split(", ")
 }
-_PHRASE_PATTERN: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b")
+_PHRASE_PATTERN: Final = rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b"
 
 
 def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
 def is_subject(text: str) -> bool:
     """Return True if *text* consists of names of school subjects and fillers such as "the"."""
     wanted = _words(text)
-    return bool(_phrases(wanted) and _FILLERS.fullmatch(_PHRASE_PATTERN.sub(" ", wanted)))
+    return bool(_phrases(wanted) and _FILLERS.fullmatch(re.sub(_PHRASE_PATTERN, " ", wanted)))
 
 
 def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _covers(phrase: _Phrase, words: str) -> bool:
 
 
 def _phrases(words: str) -> list[_Phrase]:
-    return [_PHRASES[phrase] for phrase in _PHRASE_PATTERN.findall(words)]
+    return [_PHRASES[phrase] for phrase in re.findall(_PHRASE_PATTERN, words)]
 
 
 def _subjects_where(
