@@ -4,8 +4,9 @@
 
 A corpus holds one record a line, in the record structure of `StandardRecord`. A query holds
 ``qid``, ``text``, ``framework`` (the ``standard_set_id`` that it searches), ``gold_ids``, ``tier``
-and ``source``. The sources of each tier are dealt into two halves. The run holds ``{"qid", "ids"}`` lines, the best 100 first. Records whose text equals a hit's are not
-listed: they stand in the hit's ``also_in``.
+and ``source``. The run holds ``{"qid", "ids"}`` lines, the best 100 first. Records whose text
+equals a hit's are not listed: they stand in the hit's ``also_in``. The means are printed by
+framework, by tier and by halves of a tier, into which its sources are dealt.
 """
 
 from __future__ import annotations
