@@ -30,6 +30,7 @@ PHRASES = Path(__file__).parent / "answers" / "phrases.csv"
 PARENT_SHARE = 0.1  # as in the index
 TEMPERATURE, RATE, BATCH = 0.05, 3e-4, 1024
 STEPS, AVERAGED = 150, 50
+LEFT_OUT = 0.1
 LEARNED_SHARE = 0.75  # see docs/benchmarks.md
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     phrases, owners = read_phrases()
     task = Task(phrases, owners)
     random = np.random.default_rng(0)
-    is_left_out = random.random(len(owners)) < 0.1
+    is_left_out = random.random(len(owners)) < LEFT_OUT
     left_out, used = np.flatnonzero(is_left_out), np.flatnonzero(~is_left_out)
     identity = np.eye(phrases.shape[1], dtype=np.float32)
     matrix, total = identity.copy(), np.zeros_like(identity)
@@ -90,9 +91,7 @@ class Task:
             above = [numbers[id_] for id_ in record.ancestor_ids]
             self._rivals[number, above] = self._rivals[above, number] = False
 
-    def try_out(
-        self, matrix: Floats, chosen: npt.NDArray[np.int64]
-    ) -> tuple[float, float, Floats]:
+    def try_out(self, matrix: Floats, chosen: npt.NDArray[np.int64]) -> tuple[float, float, Floats]:
         """Return the loss of these phrases, the share found first, and the gradient."""
         phrases, owners, lines = self._phrases[chosen], self._owners[chosen], np.arange(len(chosen))
         turned = phrases @ matrix

@@ -36,8 +36,10 @@ Documents: TypeAlias = Iterable[Iterable[Item]]
 """The items of each document, see `readers`."""
 _BATCH: Final = 500  # records in memory
 _SHORT: Final = 1000
-"""A first import of up to so many records is indexed together with the seed; a longer one comes after
-the seed has its index, so that searches of other processes need not wait."""
+"""A first import of up to so many records is indexed together with the seed.
+
+A longer one waits until the seed has an index, so that other processes can search the seed.
+"""
 
 
 class StrictImportError(CatalogError):

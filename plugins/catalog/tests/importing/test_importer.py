@@ -82,7 +82,7 @@ class TestTheFirstImportIntoASeededCatalog:
         assert store.stats().records == len(records())
 
     def test_that_is_interrupted_is_run_again(self, store, csp_set, tmp_path):
-        def stop(done: int, total: int) -> None:
+        def stop(_done: int, _total: int) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -97,7 +97,7 @@ class TestTheFirstImportIntoASeededCatalog:
         monkeypatch.setattr(importer, "_SHORT", 2)
         found = list[str]()
 
-        def search(done: int, total: int) -> None:
+        def search(_done: int, _total: int) -> None:
             with closing(small_catalog(tmp_path / "catalog").store) as other:
                 found.extend(hit.record.id for hit in other.search("fractions", 3).hits)
 
