@@ -40,7 +40,7 @@ def main() -> None:
     random = np.random.default_rng(0)
     is_left_out = random.random(len(owners)) < LEFT_OUT
     left_out, used = np.flatnonzero(is_left_out), np.flatnonzero(~is_left_out)
-    identity = np.eye(phrases.shape[1], dtype=np.float32)
+    identity: Floats = np.eye(phrases.shape[1], dtype=np.float32)
     matrix, total = identity.copy(), np.zeros_like(identity)
     first, second = np.zeros_like(identity), np.zeros_like(identity)
     for step in range(1, STEPS + 1):
@@ -50,7 +50,8 @@ def main() -> None:
         matrix -= np.float32(RATE) * (first / (1 - 0.9**step)) / scale
         if step > STEPS - AVERAGED:
             total += matrix
-    matrix = identity + np.float32(LEARNED_SHARE) * (total / AVERAGED - identity)
+    learned: Floats = (total / AVERAGED).astype(np.float32)
+    matrix = identity + np.float32(LEARNED_SHARE) * (learned - identity)
     for name, tried in (("without a matrix", identity), ("with the matrix", matrix)):
         loss, share, _ = task.try_out(tried, left_out)
         print(f"{name}: {share:.1%} of {len(left_out)} phrases first, loss {loss:.3f}")
