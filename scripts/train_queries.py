@@ -47,7 +47,7 @@ def main() -> None:
         slope = task.try_out(matrix, random.choice(used, BATCH, replace=False))[2]
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
         scale = np.sqrt(second / (1 - 0.999**step)) + 1e-8  # Adam
-        matrix -= np.float32(RATE) * (first / (1 - 0.9**step)) / scale
+        matrix = (matrix - RATE * (first / (1 - 0.9**step)) / scale).astype(np.float32)
         if step > STEPS - AVERAGED:
             total += matrix
     learned: Floats = (total / AVERAGED).astype(np.float32)
