@@ -3,9 +3,10 @@
     python benchmarks/retrieval.py --corpus C.jsonl.gz --queries Q.jsonl.gz --run RUN.jsonl
 
 A corpus holds one record a line, in the record structure of `StandardRecord`. A query holds
-``qid``, ``text``, ``framework`` (the ``standard_set_id`` that it searches) and ``gold_ids``. The
-run holds ``{"qid", "ids"}`` lines, the best 100 first. Records whose text equals a hit's are not
-listed: they stand in the hit's ``also_in``.
+``qid``, ``text``, ``framework`` (the ``standard_set_id`` that it searches), ``gold_ids``, ``tier``
+and ``source``. The run holds ``{"qid", "ids"}`` lines, the best 100 first. Records whose text
+equals a hit's are not listed: they stand in the hit's ``also_in``. The means are printed by
+framework, by tier and by halves of a tier, into which its sources are dealt.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from standards_mcp_catalog.base import SearchResult
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.records import StandardRecord
 
+Query: TypeAlias = dict[str, Any]
 DEPTH = 100
 
 
@@ -73,7 +75,7 @@ def _show_progress(done: int, total: int) -> None:
 
 
 async def _run(
-    catalog: LocalCatalog, queries: list[dict[str, Any]], arguments: argparse.Namespace
+    catalog: LocalCatalog, queries: list[Query], arguments: argparse.Namespace
 ) -> dict[str, list[str]]:
     run: dict[str, list[str]] = {}
     start = time.perf_counter()
@@ -87,20 +89,26 @@ async def _run(
     return run
 
 
-async def _search(catalog: LocalCatalog, query: dict[str, Any], mode: str) -> SearchResult:
+async def _search(catalog: LocalCatalog, query: Query, mode: str) -> SearchResult:
     within = {"standard_set_id": query["framework"]}
     if mode == "hybrid":
         return await catalog.search(query["text"], DEPTH, within)
     return catalog.store.search(query["text"], DEPTH, within, mode)  # type: ignore[arg-type]
 
 
-def _report(queries: list[dict[str, Any]], run: dict[str, list[str]]) -> None:
+def _report(queries: list[Query], run: dict[str, list[str]]) -> None:
     """Print the means by framework; equal texts do not count, so this is a lower bound."""
     totals = defaultdict[str, Counter[str]](Counter)
+    halves = dict[str, str]()
+    for tier in {query["tier"] for query in queries}:
+        tiered = [query for query in queries if query["tier"] == tier]
+        for number, half in enumerate(split_by_source(tiered), 1):
+            halves |= dict.fromkeys((each["qid"] for each in half), f"tier {tier}, half {number}")
     for query in queries:
         if not query.get("gold_ids"):
             continue
-        for group in ("all", query["framework"]):
+        tier = f"tier {query['tier']}"
+        for group in ("all", tier, halves[query["qid"]], query["framework"]):
             totals[group].update(measures(run[query["qid"]], set(query["gold_ids"])))
     print(f"{'framework':36}{'n':>6}{'recall@5':>10}{'recall@10':>10}{'nDCG@10':>10}{'MRR':>8}")
     for group, total in sorted(totals.items(), key=lambda item: -item[1]["n"]):
@@ -109,6 +117,15 @@ def _report(queries: list[dict[str, Any]], run: dict[str, list[str]]) -> None:
             f"{group:36}{total['n']:6.0f}{means['recall@5']:10.4f}{means['recall@10']:10.4f}"
             f"{means['nDCG@10']:10.4f}{means['MRR']:8.4f}"
         )
+
+
+def split_by_source(queries: list[Query]) -> tuple[list[Query], list[Query]]:
+    """Deal the sources, the largest first, each to the half that has fewer queries."""
+    halves: tuple[list[Query], list[Query]] = [], []
+    sizes = Counter(query["source"] for query in queries)
+    for source, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        min(halves, key=len).extend(query for query in queries if query["source"] == source)
+    return halves
 
 
 def measures(ranked: list[str], gold: set[str]) -> Counter[str]:

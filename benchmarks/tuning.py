@@ -4,8 +4,7 @@
 
 DIR is the folder that ``retrieval.py --index DIR`` filled. The sources of the queries are dealt
 into two halves: an idea is chosen by what it does to the first and reported by what it does to the
-second. Every row of a query's framework is scored, so that ideas differ in nothing but the idea;
-the vectors of phrases are left out.
+second. Every row of a query's framework is scored, so that ideas differ in nothing but the idea.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from retrieval import lines, measures
+from retrieval import lines, measures, split_by_source
 
 from standards_mcp_catalog.local.index.columns import select
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
 from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT, scaled
+from standards_mcp_catalog.local.index.vectors import Nearness, towards_standards
 from standards_mcp_catalog.records import passages
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
@@ -95,15 +95,6 @@ def main() -> None:
         print(flush=True)
 
 
-def split_by_source(queries: list[Query]) -> tuple[list[Query], list[Query]]:
-    """Deal the sources, the largest first, each to the half that has fewer queries."""
-    halves: tuple[list[Query], list[Query]] = [], []
-    sizes = Counter(query["source"] for query in queries)
-    for source, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        min(halves, key=len).extend(query for query in queries if query["source"] == source)
-    return halves
-
-
 def subject_of(query: Query) -> str:
     if "math" in query["framework"].lower():
         return "math"
@@ -148,9 +139,9 @@ class Bench:
         for text in texts:
             if text not in self._vectors:
                 self._vectors[text] = self._encoder.encode([text])[0]
-        vectors = np.array([self._vectors[text] for text in texts])
-        scores: Scores = (framework.vectors @ vectors.T).max(axis=1)
-        return scores
+        vectors = towards_standards(np.array([self._vectors[text] for text in texts]))
+        assert self.generation.vectors is not None
+        return Nearness(self.generation.vectors, vectors, None).exact(framework.rows)
 
     def _framework(self, name: str) -> Framework:
         if name not in self._frameworks:
@@ -193,6 +184,7 @@ def ideas(bench: Bench) -> Iterator[tuple[str, Idea]]:
         )
     for share in (0.1, 0.2):
         yield f"{share} of the parent's likeness", lambda s, p=share: fused(with_parent(s, p))
+    yield "a tenth of parent, children, siblings and five nearest each", with_neighbours
     for share in (0.2, 0.4):
         yield f"feedback of the best three x {share}", lambda s, f=share: fused(with_feedback(s, f))
     yield (
@@ -245,6 +237,25 @@ def named_grade(scored: Scored) -> Scores:
 def with_parent(scored: Scored, share: float) -> Scored:
     above = scored.meaning[scored.framework.parents]
     return replace(scored, meaning=(1 - share) * scored.meaning + share * above)
+
+
+def with_neighbours(scored: Scored) -> Scores:
+    """Return .6 of each row's own score, and .1 of its parent's and of the mean of each group."""
+    scores, framework = fused(scored), scored.framework
+    parents, numbers = framework.parents, np.arange(len(scored.framework.rows))
+    has_parent = parents != numbers
+    sums, counts = np.zeros_like(scores), np.zeros_like(scores)
+    np.add.at(sums, parents[has_parent], scores[has_parent])
+    np.add.at(counts, parents[has_parent], 1)
+    children = np.where(counts > 0, sums / np.maximum(counts, 1), scores)
+    others = counts[parents] - 1
+    has_siblings = has_parent & (others > 0)
+    siblings = np.where(has_siblings, (sums[parents] - scores) / np.maximum(others, 1), scores)
+    likeness = framework.vectors @ framework.vectors.T
+    np.fill_diagonal(likeness, -1)
+    nearest = scores[np.argsort(-likeness, axis=1)[:, :5]].mean(axis=1)
+    mixed: Scores = 0.6 * scores + 0.1 * (scores[parents] + children + siblings + nearest)
+    return mixed
 
 
 def with_feedback(scored: Scored, share: float) -> Scored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from standards_mcp_catalog.base import Progress
@@ -26,6 +27,9 @@ class MemoryStore:
         return self  # and its own relations
 
     relations = database
+
+    def filling_without_index(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def given_names(self) -> GivenNames:
         here = {each.id for each in self.sets()}

@@ -9,6 +9,7 @@ repeat it is cheap: `web` caches downloads, and the store keeps embeddings.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
@@ -34,6 +35,11 @@ from .staging import Staging, resolve_statements
 Documents: TypeAlias = Iterable[Iterable[Item]]
 """The items of each document, see `readers`."""
 _BATCH: Final = 500  # records in memory
+_SHORT: Final = 1000
+"""A first import of up to so many records is indexed together with the seed.
+
+A longer one waits until the seed has an index, so that other processes can search the seed.
+"""
 
 
 class StrictImportError(CatalogError):
@@ -116,8 +122,10 @@ def import_sources(
             import_.read(document, number)
             if on_read is not None:
                 on_read(import_.report)
-        names = import_.finish_staging()
-        import_.write(names, progress)
+        is_short = import_.report.read <= _SHORT
+        with store.filling_without_index() if is_short else nullcontext():
+            names = import_.finish_staging()
+            import_.write(names, progress)
         return import_.report
 
 

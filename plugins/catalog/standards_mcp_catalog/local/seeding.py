@@ -8,7 +8,8 @@ does not restore records that a user deleted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from standards_mcp_catalog.base import Seed
@@ -58,8 +59,20 @@ def has_other_records(database: Database) -> bool:
     return database.count() > len(_load_fingerprints(database))
 
 
+@contextmanager
+def applied(database: Database, source: SeedSource) -> Generator[None, None, None]:
+    """Write the changes of the seed, and record its edition after a block that succeeds.
+
+    The block updates the index.
+    """
+    seed = source.load()
+    apply(database, seed)
+    yield
+    save_edition(database, seed, source.edition())
+
+
 def apply(database: Database, seed: Seed) -> None:
-    """Write the changes of *seed*; call `save_edition` afterwards."""
+    """Write the changes of *seed*; call `save_edition` when the index has them."""
     save_vectors(database, seed)
     database.write(*_changes(database, seed.records))
 

@@ -204,6 +204,25 @@ class LocalStore:
 
     # -- writing
 
+    @contextmanager
+    def filling_without_index(self) -> Generator[None, None, None]:
+        """Fill a new catalog from the seed, and leave its index to a `write` within the block.
+
+        Until that write ends, calls of other processes wait as for any catalog that is being
+        filled. Without a write, the next call after the block builds the index.
+        """
+        with self._opening:
+            if self._seed is not None and not self._is_seed_checked:
+                with self._folder.writing() as database:
+                    if seeding.is_new(database):
+                        seeding.apply(database, self._seed.load())
+                        self._is_seed_checked = True
+        try:
+            yield
+        finally:
+            with self._opening:
+                self._is_seed_checked = False
+
     def load_seed(self) -> Sequence[StandardRecord]:
         """Save the vectors and the edition of the seed, and return its records for `write`.
 
@@ -361,12 +380,9 @@ class LocalStore:
             with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
                 self._apply(source, writable)
 
-    def _apply(self, source: SeedSource, database: Database, *, build: bool = True) -> None:
-        seed = source.load()
-        seeding.apply(database, seed)
-        if build:
+    def _apply(self, source: SeedSource, database: Database) -> None:
+        with seeding.applied(database, source):
             self._engine.update(database, None)
-        seeding.save_edition(database, seed, source.edition())
 
     @contextmanager
     def _writing(self) -> Generator[Database, None, None]:
@@ -375,7 +391,9 @@ class LocalStore:
             if self._seed is None:
                 seeding.opt_out(database)
             elif seeding.has_update(database, self._seed.edition()):
-                self._apply(self._seed, database, build=False)
+                with seeding.applied(database, self._seed):
+                    yield database
+                return
             yield database
 
 

@@ -92,6 +92,14 @@ def phrase_vectors() -> Any:
     return _array("phrases.npy")
 
 
+def query_matrix() -> Any:
+    """Return the matrix for the vectors of queries, float16 of shape (dimensions, dimensions).
+
+    It turns a query's vector towards the standard that the query is about.
+    """
+    return _array("queries.npy")
+
+
 def _array(name: str) -> Any:
     import numpy as np  # noqa: PLC0415  - as above
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.records import record
 
+from standards_mcp_catalog.importing import importer
 from standards_mcp_catalog.importing.formats.case import read_case
 from standards_mcp_catalog.importing.formats.csp import read_csp
 from standards_mcp_catalog.importing.formats.jsonl import read_jsonl
@@ -21,6 +24,7 @@ from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.sets import memberships
 from standards_mcp_catalog.starter import starter_records
+from standards_mcp_catalog.testing import records, small_catalog
 
 
 def load(store: Any, *sets: Any, selection: Selection | None = None, **options: Any) -> Report:
@@ -48,6 +52,58 @@ def test_an_import_writes_what_it_read_and_says_so(store, csp_set):
     assert (report.read, report.new, report.documents) == (6, 3, 2)
     assert list(store.contents) == ["A", "B", "C"]
     assert (seen, written) == ([3, 6], [(3, 3)])
+
+
+class TestTheFirstImportIntoASeededCatalog:
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[LocalStore]:
+        with closing(small_catalog(tmp_path / "catalog").store) as store:
+            yield store
+
+    def check(self, store: LocalStore, texts: Sequence[str], indexes: int) -> None:
+        for text in texts:
+            assert text in [hit.record.description for hit in store.search(text, 3).hits]
+        assert store.stats().details["index"] == "current"
+        assert len([*(Path(store.stats().location) / "index").glob("g*")]) == indexes
+
+    def test_builds_one_index_of_the_seed_and_its_own_records(self, store, csp_set):
+        load(store, csp_set())
+        assert store.stats().records == len(records()) + 3
+        self.check(store, ["Share beads.", records()[0].description], 1)
+        load(store, csp_set())
+        self.check(store, ["Share beads."], 1)
+
+    def test_that_writes_nothing_leaves_a_searchable_seed(self, store, csp_set):
+        load(store, csp_set(), dry_run=True)
+        with pytest.raises(StrictImportError):
+            load(store, csp_set(standards=[5]), strict=True)
+        assert store.stats().records == 0  # as of a new catalog
+        self.check(store, [records()[0].description], 1)
+        assert store.stats().records == len(records())
+
+    def test_that_is_interrupted_is_run_again(self, store, csp_set, tmp_path):
+        def stop(_done: int, _total: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            import_sources(store, [read_csp(csp_set(), "one")], progress=stop)
+        with closing(small_catalog(tmp_path / "catalog").store) as other:
+            self.check(other, ["Share beads.", records()[0].description], 1)
+            assert load(other, csp_set()).unchanged == 3
+
+    def test_of_many_records_lets_others_search_the_seed_meanwhile(
+        self, store, csp_set, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(importer, "_SHORT", 2)
+        found = list[str]()
+
+        def search(_done: int, _total: int) -> None:
+            with closing(small_catalog(tmp_path / "catalog").store) as other:
+                found.extend(hit.record.id for hit in other.search("fractions", 3).hits)
+
+        import_sources(store, [read_csp(csp_set(), "one")], progress=search)
+        assert found
+        self.check(store, ["Share beads.", records()[0].description], 2)
 
 
 def test_only_what_differs_is_written_again(store, csp_set, standard):

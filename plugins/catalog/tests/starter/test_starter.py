@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from standards_mcp_catalog.local.index.vectors import towards_standards
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.starter import (
     phrase_vectors,
     starter_records,
     starter_seed,
+    starter_vectors,
     starter_wordings,
 )
 from standards_mcp_catalog.vocabulary.grades import parse_grades
 from standards_mcp_catalog.vocabulary.notation import record_keys
-from standards_mcp_encoders.minilm import MiniLmEncoder
+from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +196,21 @@ def test_every_standard_has_two_to_four_phrases_with_their_vectors():
     cosines = np.sum(expected * found, axis=1) / np.linalg.norm(found, axis=1)
     # Processors and versions of the runtime round otherwise: a number may become its neighbour.
     assert cosines.min() > 0.995
+
+
+def test_turned_towards_standards_questions_are_nearer_to_theirs(records: list[StandardRecord]):
+    path = Path(__file__).parents[4] / "benchmarks" / "alignment" / "questions.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        questions = [row for row in csv.DictReader(file) if row["split"] == "dev"]
+    places = {record.statement_notation: place for place, record in enumerate(records)}
+    rows, own = np.arange(len(questions)), [places[row["code"]] for row in questions]
+    queries = MiniLmEncoder().encode([row["question"] for row in questions])
+    turned = towards_standards(queries)
+    assert np.allclose(np.linalg.norm(turned, axis=1), 1, atol=1e-5)
+
+    def mean_reciprocal_rank(vectors: Vectors) -> float:
+        cosines = vectors @ starter_vectors().astype(np.float32).T
+        ranks = (cosines >= cosines[rows, own][:, None]).sum(axis=1)
+        return float((1 / ranks).mean())
+
+    assert mean_reciprocal_rank(turned) > mean_reciprocal_rank(queries) + 0.01

@@ -18,10 +18,12 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from standards_mcp_encoders.spec import MINILM_NAME
+
 from .columns import Selection
 from .generation import Generation
 from .lexical import Ranked
-from .vectors import Floats, Nearness, Rows
+from .vectors import Floats, Nearness, Rows, towards_standards
 
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
@@ -73,12 +75,15 @@ class Ranker:
         self._nearest = _NO_ROWS
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
-            # A trained matrix on the query's vector gained on the Common Core and lost on the NGSS,
-            # so there is only the plain vector (docs/benchmarks.md).
-            self._nearness = Nearness(generation.vectors, vectors, selection.mask)
+            is_built_in = generation.manifest.model == MINILM_NAME
+            turned = towards_standards(vectors) if is_built_in else vectors
+            self._nearness = Nearness(generation.vectors, turned, selection.mask)
             self._nearest = self._nearness.best(CANDIDATES)
-            # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
-            self._certainty = float(np.clip(self._nearest.scores.max(initial=0), 0, 1))
+            # Scaling makes the best score 1 even if no row fits; the best cosine shows that. It is
+            # that of the plain query: a turned one is less like any row, even where it fits.
+            plain = Nearness(generation.vectors, vectors, selection.mask)
+            best_score = plain.exact(self._nearest.rows).max(initial=0)
+            self._certainty = float(np.clip(best_score, 0, 1))
 
     def fits_better_than(self, other: Ranker) -> bool:
         """Return True if this query has a better best cosine, or more rows best on both sides.

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import simsimd
+
+from standards_mcp_catalog.starter import query_matrix
+from standards_mcp_encoders.minilm import normalised
 
 from .columns import Mask
 from .lexical import Ranked
@@ -102,6 +105,20 @@ def in_eight_bits(vectors: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     factors = np.abs(vectors).max(axis=1, initial=0) / 127
     numbers = np.rint(vectors / np.maximum(factors, np.finfo(np.float32).tiny)[:, None])
     return numbers.astype(np.int8), factors.astype(np.float32)
+
+
+def towards_standards(queries: Floats) -> Floats:
+    """Return vectors of the built-in encoder, turned towards the standards that they are about.
+
+    The matrix was trained on phrases in teachers' words, by ``scripts/train_queries.py``.
+    """
+    return normalised(queries @ _query_matrix())
+
+
+@cache
+def _query_matrix() -> Floats:
+    matrix: Floats = query_matrix().astype(np.float32)
+    return matrix
 
 
 class Nearness:

@@ -112,7 +112,7 @@ class TestAnOfficialText:
         empty.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
         assert "bar" not in starter_text(UNIT_FRACTIONS).split()
         for mode in ("hybrid", "lexical", "dense"):
-            text = "colored bars"
+            text = "what part of the bar is colored"
             assert ids(empty, text, 1, mode=mode) == [UNIT_FRACTIONS]
             [hit] = empty.search(text, 1, None, mode).hits
             assert hit.record.description == "Grasp the quantity 1/b."
