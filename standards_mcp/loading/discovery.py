@@ -6,8 +6,9 @@ import logging
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from importlib import metadata
 from typing import Any, Final
+
+import importlib_metadata as metadata
 
 from standards_mcp._utils.installation import HOST, canonical, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
-
-import importlib_metadata
 
 from standards_mcp._utils.installation import HOST
 from standards_mcp.contributions.tool_search import Scorer, shared_words
@@ -17,7 +16,7 @@ log = logging.getLogger(__name__)
 def open_tool_ranking(definitions: Sequence[Mapping[str, Any]]) -> Scorer:
     """Return a function that scores tools for a query, by shared words if there is no package."""
     try:
-        points: Any = importlib_metadata.distribution(HOST).entry_points
+        points: Any = metadata.distribution(HOST).entry_points
         (point,) = points.select(group="standards_mcp.tool_ranking")
         scorer: Scorer = point.load()(definitions)
     except Exception as exc:  # noqa: BLE001  - the search must work without the package

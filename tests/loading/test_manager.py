@@ -196,7 +196,7 @@ def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
 def test_what_a_plugin_requires_of_the_host_is_read(
     requires: list[str], why: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1.0")
+    monkeypatch.setattr("importlib_metadata.version", lambda _: "0.1.0")
     assert incompatibility(requires) == why
 
 
