@@ -16,7 +16,7 @@ RUN for name in $PLUGINS; do set -- "$@" --extra "$name"; done \
 
 FROM ${BASE}
 LABEL io.modelcontextprotocol.server.name="io.github.standards-mcp/standards-mcp"
-# The id is a number, so that a cluster can see that it is not root's.
+# A numeric id lets Kubernetes verify `runAsNonRoot`.
 RUN useradd --uid 10001 --create-home standards \
     && install --directory --owner=standards /data
 COPY --from=build /opt/standards-mcp /opt/standards-mcp

@@ -22,7 +22,7 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.contributions.selection import Access
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
-from standards_mcp.server.handlers import PAGE_SIZE
+from standards_mcp.server.handlers import MAX_PAGE_BYTES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
@@ -187,13 +187,14 @@ async def test_a_restricted_caller_gets_no_word_of_other_skills(host: Host, meta
     assert {no_skill["code"], no_folder["code"]} == {INVALID_PARAMS}
 
 
-async def test_many_skills_are_listed_page_by_page(make_host: MakeHost, meta: dict[str, Any]):
+async def test_large_entries_are_listed_page_by_page(make_host: MakeHost, meta: dict[str, Any]):
     class Many(Plugin):
         @hookimpl
         def register_skills(self):
+            note = f"metadata:\n  note: {'x' * (MAX_PAGE_BYTES // 2)}"
             return [
-                Skill(source=f"---\nname: s{number}\ndescription: Number {number}.\n---\n")
-                for number in range(PAGE_SIZE + 1)
+                Skill(source=f"---\nname: s{number}\ndescription: A skill.\n{note}\n---\n")
+                for number in range(2)
             ]
 
     host = make_host({"many": Many})
@@ -204,8 +205,8 @@ async def test_many_skills_are_listed_page_by_page(make_host: MakeHost, meta: di
         ("skills/list", {"cursor": first["nextCursor"]}),
         ("skills/list", {"cursor": "x"}),
     )
-    assert len(first["skills"]) == PAGE_SIZE
-    assert [each["uri"] for each in second["skills"]] == [f"skill://s{PAGE_SIZE}/SKILL.md"]
+    assert [each["uri"] for each in first["skills"]] == ["skill://s0/SKILL.md"]
+    assert [each["uri"] for each in second["skills"]] == ["skill://s1/SKILL.md"]
     assert "nextCursor" not in second
     assert wrong["code"] == INVALID_PARAMS
 
