@@ -117,7 +117,7 @@ async def test_a_client_lists_gets_and_verifies_skills(host: Host, meta: dict[st
     assert plan["frontmatter"] == {"name": "plan-it", "description": "Plan.", "license": "MIT"}
     assert help_me["uri"] == "skill://help-me/SKILL.md"
     assert got["skill"] == plan
-    hints = {"resultType": "complete", "ttlMs": 300_000, "cacheScope": "private"} if meta else {}
+    hints = {"resultType": "complete", "ttlMs": 300_000, "cacheScope": "public"} if meta else {}
     for result, key in ((listed, "skills"), (got, "skill")):
         assert {name: result[name] for name in result if name not in {key, "_meta"}} == hints
     files = [each["uri"] for each in plan["resources"]]
