@@ -1,18 +1,27 @@
-"""The plugin: its tools, prompts and commands."""
+"""The plugin: its tools, prompts, skills and commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.resources import files
+from typing import Final
 
 import click
 
-from standards_mcp import Plugin, Prompt, Tool, hookimpl
+from standards_mcp import Plugin, Prompt, Skill, Tool, hookimpl
 from standards_mcp_catalog import Catalog
 
 from .checking.command import check_command
 from .checking.tool import check_prompts, check_tool
 from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
 from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
+
+_SKILLS: Final = {
+    "check-lesson-codes": ("check_alignment", "get_standard_details"),
+    "review-unit": ("check_coverage", "get_standard_details"),
+    "adopt-new-edition": ("compare_standards", "browse_standards", "get_standard_details"),
+}
+"""The skills, with the tools that each needs."""
 
 
 class AlignmentPlugin(Plugin):
@@ -43,6 +52,12 @@ class AlignmentPlugin(Plugin):
             coverage_prompt(),
             comparison_prompt(),
         ]
+
+    @hookimpl
+    def register_skills(self) -> Iterable[Skill]:
+        """Return the skills, which are served while their tools are."""
+        folder = files("standards_mcp_alignment") / "skills"
+        return [Skill(source=folder / name, needs=tools) for name, tools in _SKILLS.items()]
 
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
