@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-import importlib_metadata as metadata
+import importlib_metadata
 
 from standards_mcp._utils.installation import HOST, canonical, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
@@ -32,6 +32,7 @@ def installed_plugins() -> list[PluginInfo]:
 
 def entry_points(group: str) -> list[Any]:
     """Return the entry points of a group, from all distributions whose metadata can be read."""
+    metadata: Any = importlib_metadata
     try:
         points: list[Any] = list(metadata.entry_points(group=group))
     except Exception:  # noqa: BLE001  - damaged metadata of a distribution may raise anything
@@ -41,6 +42,7 @@ def entry_points(group: str) -> list[Any]:
 
 def _readable_entry_points(group: str) -> list[Any]:
     points: dict[str, Iterable[Any]] = {}
+    metadata: Any = importlib_metadata
     for distribution in metadata.distributions():
         try:
             # Of distributions with one name, the first on the path counts, as for imports.
@@ -79,7 +81,7 @@ def incompatibility(requires: Iterable[str]) -> str:
             continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
-        host = metadata.version(HOST)
+        host = importlib_metadata.version(HOST)
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
