@@ -1,8 +1,9 @@
 """Forward the messages of a client on stdin and stdout to a service over HTTP.
 
-Requests are forwarded unchanged; answers are written again as JSON on one line. The bridge reads only
-the fields that the HTTP transport needs in headers. The SDK's transport is not used, since it takes a second to import, ends with the first
-request that cannot be sent, and answers every HTTP error with one sentence.
+Requests are forwarded unchanged; answers are written again as JSON on one line. The bridge reads
+only the fields that the HTTP transport needs in headers. The SDK's transport is not used, since it
+takes a second to import, ends with the first request that cannot be sent, and answers every HTTP
+error with one sentence.
 """
 
 from __future__ import annotations

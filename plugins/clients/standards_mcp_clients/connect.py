@@ -135,7 +135,7 @@ async def _check(url: str, token: str) -> str:
             raise StandardsMcpError(str(answer["error"]["message"]))
     if len(answers) < 2:  # noqa: PLR2004  - the two questions
         raise StandardsMcpError(f"{url} did not answer within {_CHECK_SECONDS} seconds")
-    about, listing = (answer["result"] for answer in answers)
+    about, listing = (answer.get("result") or {} for answer in answers)
     server = about.get("serverInfo") or about.get("_meta", {}).get(_SERVER_KEY, {})
     name, version = server.get("name", "a server"), server.get("version", "")
     return f"{url} answers: {name} {version} with {len(listing.get('tools', []))} tools"
