@@ -1,8 +1,9 @@
 """Forward the messages of a client on stdin and stdout to a service over HTTP.
 
-A message is passed on as it came: the bridge reads only the fields that the HTTP transport needs in
-headers. The SDK's transport is not used, since it takes a second to import, ends with the first
-request that cannot be sent, and answers every HTTP error with one sentence.
+Requests are forwarded unchanged; answers are written again as JSON on one line. The bridge reads
+only the fields that the HTTP transport needs in headers. The SDK's transport is not used, since it
+takes a second to import, ends with the first request that cannot be sent, and answers every HTTP
+error with one sentence.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import base64
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 import anyio
 import httpx2
@@ -21,8 +23,12 @@ from anyio.abc import TaskGroup
 Message: TypeAlias = Mapping[str, Any]
 Write: TypeAlias = Callable[[str], Awaitable[None]]
 
-TIMEOUT: Final = httpx2.Timeout(30.0, read=None)
-"""A tool may take long, and the stream of changes is silent for hours."""
+TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
+"""The seconds of silence after which a request fails. The service sends a ping every 15 seconds."""
+_STREAM_TIMEOUT: Final = httpx2.Timeout(30.0, read=60.0)
+"""For streams that can be opened again without loss: four pings of the service."""
+_NOTIFY_TIMEOUT: Final = httpx2.Timeout(30.0, read=5.0)
+_REOPEN_SECONDS: Final = 30.0
 _MAX_EVENT: Final = 64 << 20
 _DRAIN_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 1.0
@@ -34,9 +40,11 @@ _HEADERS: Final = {
 }
 _VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 _NAME_KEYS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameters that 2026-07-28 wants in the header `Mcp-Name`, by method."""
+"""By method, the parameter that goes into the header `Mcp-Name` (since 2026-07-28)."""
 _PLAIN_HEADER: Final = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
-_PARSE_ERROR, _INTERNAL_ERROR = -32700, -32603
+_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
+_NO_STREAM: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+"""The session has ended, or the service sends nothing by itself."""
 _ADVICE: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "check the token, which is in the variable of --token-env",
     HTTPStatus.FORBIDDEN: "the token does not permit this; ask the operator of the service",
@@ -52,6 +60,10 @@ class _RefusedError(Exception):
 class _SessionEndedError(_RefusedError):
     """The service does not know the session, for example after a restart."""
 
+    def __init__(self, session: str) -> None:
+        super().__init__("The session has ended; start the client again.")
+        self.session = session
+
 
 class Bridge:
     """One client's connection to a service.
@@ -65,7 +77,8 @@ class Bridge:
         self._http = http
         self._url = url
         self._write = write
-        self._requests: dict[object, anyio.CancelScope] = {}
+        # In 2026-07-28 the end of a request's connection is its cancellation.
+        self._cancellable: dict[str | int, anyio.CancelScope] = {}
         # Before 2026-07-28, a client has a session.
         self._session = ""
         self._version = ""
@@ -88,29 +101,43 @@ class Bridge:
 
     async def _forward(self, line: bytes, requests: TaskGroup, listeners: TaskGroup) -> None:
         message = _parsed(line)
+        method = message.get("method") if message else None
         if message is None:
             await self._send(_error(_PARSE_ERROR, "Parse error: the line is not a message."))
         elif "method" in message and "id" in message:
-            requests.start_soon(self._request, message, line, listeners)
-        elif message.get("method") == "notifications/cancelled" and not self._session:
-            # In 2026-07-28 the end of a request's connection is its cancellation.
-            if scope := self._requests.get(_params(message).get("requestId")):
-                scope.cancel()
-        else:
-            if message.get("method") == "notifications/initialized":
-                self._initialized = line
-                listeners.start_soon(self._listen)
+            if not _is_id(message["id"]) or not isinstance(method, str):
+                text = (
+                    "Invalid request: the id must be a string or an integer, the method a string."
+                )
+                await self._send(_error(_INVALID_REQUEST, text))
+                return
+            # A subscription has no answer to wait for when the client's lines end.
+            tasks = listeners if method == "subscriptions/listen" else requests
+            tasks.start_soon(self._request, message, line, listeners)
+        elif method == "notifications/cancelled" and (scope := self._scope_of(message)):
+            scope.cancel()
+        elif method == "notifications/initialized":
+            self._initialized = line
             await self._notify(line)
+            listeners.start_soon(self._listen)
+        else:
+            requests.start_soon(self._notify, line)
+
+    def _scope_of(self, cancellation: Message) -> anyio.CancelScope | None:
+        request = _params(cancellation).get("requestId")
+        return self._cancellable.get(request) if _is_id(request) else None
 
     async def _request(self, message: Message, line: bytes, listeners: TaskGroup) -> None:
         """Post a request and write what comes back; a failure becomes an error response."""
         request = message["id"]
         try:
-            with anyio.CancelScope() as self._requests[request]:
+            with anyio.CancelScope() as scope:
+                if _version_of(message):
+                    self._cancellable[request] = scope
                 try:
                     await self._post(message, line)
-                except _SessionEndedError:
-                    await self._reopen(listeners)
+                except _SessionEndedError as exc:
+                    await self._reopen(exc.session, listeners)
                     await self._post(message, line)
         except _RefusedError as exc:
             await self._send(_error(_INTERNAL_ERROR, str(exc), id=request))
@@ -119,8 +146,11 @@ class Bridge:
             advice = "check the address, and that the service runs"
             text = f"{self._url} cannot be reached ({reason}); {advice}."
             await self._send(_error(_INTERNAL_ERROR, text, id=request))
+        except Exception as exc:  # noqa: BLE001  - one odd message must not end the others
+            text = f"The request cannot be forwarded ({type(exc).__name__})."
+            await self._send(_error(_INTERNAL_ERROR, text, id=request))
         finally:
-            self._requests.pop(request, None)
+            self._cancellable.pop(request, None)
 
     async def _post(self, message: Message, line: bytes) -> None:
         is_handshake = message["method"] == "initialize"
@@ -131,7 +161,7 @@ class Bridge:
         headers = self._headers(message)
         async with self._http.stream("POST", self._url, content=line, headers=headers) as response:
             if response.status_code == HTTPStatus.NOT_FOUND and session:
-                raise _SessionEndedError("The session has ended; start the client again.")
+                raise _SessionEndedError(session)
             if is_handshake:
                 self._session = response.headers.get("mcp-session-id", "")
             if response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -148,7 +178,7 @@ class Bridge:
     async def _answer_from_events(self, response: httpx2.Response, request: object) -> None:
         """Write the messages of a stream up to the response to a request.
 
-        A stream that breaks is resumed, if the service numbers its events.
+        A stream that breaks is resumed, if the service numbers its events and knows the session.
         """
         last_event, is_answered = await self._pass_on(response, request)
         for pause in _PAUSES:
@@ -159,10 +189,12 @@ class Bridge:
             await anyio.sleep(pause)
             headers = self._headers() | {"last-event-id": last_event}
             try:
-                async with self._http.stream("GET", self._url, headers=headers) as resumed:
+                async with self._get(headers) as resumed:
+                    if not resumed.is_success:
+                        break
                     newest_event, is_answered = await self._pass_on(resumed, request)
                     last_event = newest_event or last_event
-            except httpx2.TransportError:
+            except httpx2.HTTPError:
                 continue
         if not is_answered:
             raise _RefusedError("The connection ended before the answer came; try again.")
@@ -182,7 +214,7 @@ class Bridge:
                     await self._send(message)
                     if request is not None and _is_response(message, request):
                         return last_event, True
-        except (httpx2.TransportError, httpx2.SSEError):
+        except httpx2.HTTPError:
             pass  # the caller opens the stream again
         return last_event, False
 
@@ -192,46 +224,59 @@ class Bridge:
         while session and session == self._session:
             headers = self._headers() | ({"last-event-id": last_event} if last_event else {})
             try:
-                async with self._http.stream("GET", self._url, headers=headers) as response:
-                    if not response.is_success:
-                        return  # the service has no such stream, or the session has ended
+                async with self._get(headers) as response:
+                    if response.status_code in _NO_STREAM:
+                        return
+                    response.raise_for_status()
                     newest_event, _ = await self._pass_on(response)
                     last_event, failures = newest_event or last_event, 0
-            except httpx2.TransportError:
+            except httpx2.HTTPError:
                 failures += 1
+            except Exception:  # noqa: BLE001  - the requests need no such stream
+                return
             await anyio.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
 
-    async def _notify(self, line: bytes) -> None:
-        """Post a notification or a response, to which no answer comes."""
-        try:
-            await self._http.post(self._url, content=line, headers=self._headers())
-        except httpx2.HTTPError:
-            return  # the next request tells the client
+    def _get(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[httpx2.Response]:
+        return self._http.stream("GET", self._url, headers=headers, timeout=_STREAM_TIMEOUT)
 
-    async def _reopen(self, listeners: TaskGroup) -> None:
-        """Open a new session with the client's own handshake, unless another request has done so.
+    async def _notify(self, line: bytes) -> None:
+        """Post a notification or a response; neither has an answer."""
+        try:
+            headers = self._headers()
+            await self._http.post(self._url, content=line, headers=headers, timeout=_NOTIFY_TIMEOUT)
+        except Exception:  # noqa: BLE001  - see below
+            return  # The client learns of the failure from its next request.
+
+    async def _reopen(self, ended: str, listeners: TaskGroup) -> None:
+        """Open a session in place of *ended* with the client's own handshake, unless there is one.
+
+        The version stays, since the client keeps to the one that it has agreed on.
 
         Raises:
             _RefusedError: The service accepts no new session.
         """
-        ended = self._session
         async with self._reopening:
             if self._session != ended:
                 return
-            response = await self._http.post(self._url, content=self._initialize, headers=_HEADERS)
-            session = response.headers.get("mcp-session-id", "")
-            if not response.is_success or not session:
-                raise _RefusedError("The session has ended; start the client again.")
-            self._session = session
-            await self._notify(self._initialized)
-            listeners.start_soon(self._listen)
+            with anyio.move_on_after(_REOPEN_SECONDS):
+                answer = await self._http.post(
+                    self._url, content=self._initialize, headers=_HEADERS
+                )
+                session = answer.headers.get("mcp-session-id", "")
+                if answer.is_success and session:
+                    headers = self._headers() | {"mcp-session-id": session}
+                    await self._http.post(self._url, content=self._initialized, headers=headers)
+                    self._session = session  # only now, so that no request overtakes `initialized`
+                    listeners.start_soon(self._listen)
+                    return
+            raise _SessionEndedError(ended)
 
     async def _close(self) -> None:
         if self._session:
             try:
                 await self._http.delete(self._url, headers=self._headers())
-            except httpx2.HTTPError:
-                return  # the service closes idle sessions by itself
+            except Exception:  # noqa: BLE001  - the service closes idle sessions by itself
+                return
 
     async def _send(self, message: Message) -> None:
         async with self._writing:
@@ -239,21 +284,22 @@ class Bridge:
 
     def _note_version(self, message: Message) -> None:
         result = message.get("result")
-        if isinstance(result, dict) and "protocolVersion" in result:
-            self._version = str(cast("Message", result)["protocolVersion"])
+        version = (
+            cast("Message", result).get("protocolVersion") if isinstance(result, dict) else None
+        )
+        if isinstance(version, str):
+            self._version = version
 
     def _headers(self, message: Message | None = None) -> dict[str, str]:
         """Return the headers that the transport demands for a message."""
-        params = _params(message or {})
-        meta = params.get("_meta")
-        version = cast("Message", meta).get(_VERSION_KEY) if isinstance(meta, dict) else None
-        if message and isinstance(version, str):
+        if message and (version := _version_of(message)):
             method = str(message["method"])
-            headers = _HEADERS | {"mcp-protocol-version": version, "mcp-method": method}
-            name = params.get(_NAME_KEYS.get(method, ""))
-            return headers | ({"mcp-name": _encoded(name)} if isinstance(name, str) else {})
+            name = _params(message).get(_NAME_KEYS.get(method, ""))
+            own = {"mcp-protocol-version": _encoded(version), "mcp-method": _encoded(method)}
+            named = {"mcp-name": _encoded(name)} if isinstance(name, str) else {}
+            return _HEADERS | own | named
         session = {"mcp-session-id": self._session} if self._session else {}
-        negotiated = {"mcp-protocol-version": self._version} if self._version else {}
+        negotiated = {"mcp-protocol-version": _encoded(self._version)} if self._version else {}
         return _HEADERS | session | negotiated
 
 
@@ -272,6 +318,17 @@ def _parsed(line: bytes) -> Message | None:
 def _params(message: Message) -> Message:
     params = message.get("params")
     return cast("Message", params) if isinstance(params, dict) else {}
+
+
+def _version_of(message: Message) -> str:
+    """Return the version that a request of 2026-07-28 or later names, or ""."""
+    meta = _params(message).get("_meta")
+    version = cast("Message", meta).get(_VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else ""
+
+
+def _is_id(value: object) -> TypeGuard[str | int]:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _is_response(message: Message, request: object) -> bool:

@@ -99,12 +99,12 @@ def _goose_entry(name: str, launch: Launch) -> Entry:
 ServiceEntry = Callable[[str, str, str], Entry | None]
 """Returns the entry for a service, from a name, an address, and the variable with the token or "".
 
-None means that the client cannot take the token from a variable.
+None if the client cannot read the token from a variable.
 """
 
 
 def _at(address: str, reference: str = "", **constants: str) -> ServiceEntry:
-    """Return the entries of a client that connects to services.
+    """Return a function that builds the service entry of a client.
 
     Args:
         address: The key of the address.
@@ -309,6 +309,7 @@ IMPORTING: Final = (
             "Its servers are in its own settings: MCP Servers, Add, Import from JSON; remove them "
             "there, too."
         ),
+        sign_in="Cherry Studio cannot sign in with an imported entry; use --token-env.",
     ),
 )
 """The clients whose users import JSON in the settings."""

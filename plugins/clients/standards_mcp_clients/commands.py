@@ -29,10 +29,13 @@ from .entries import (
     ClientFileError,
     Options,
     change_of_entry,
+    is_ours,
     lost_options,
+    lost_settings,
     missing_variables,
     options_in_force,
-    own_servers,
+    origin_of_service,
+    read_servers,
     servers,
     snippet,
     with_server,
@@ -80,8 +83,8 @@ _yes = click.option(
         "install vscode --env PINECONE_API_KEY=... --dry-run",
         "install claude-desktop --env PINECONE_API_KEY",
         "--config school.toml install claude-code --name school",
-        "install cursor --url https://standards.example.org --token-env STANDARDS_TOKEN",
-        "install claude-code --url https://standards.example.org --login",
+        "install cursor --url https://mcp.example.org --token-env TOKEN",
+        "install claude-code --url https://mcp.example.org --login",
     )
 )
 @_client
@@ -111,9 +114,9 @@ def install(program: ServerCommands, /, client: Client, name: str, **options: An
     configuration, its profile or a setting needs confirmation. A client without a file, such as
     Cherry Studio, imports the printed entry in its own settings.
 
-    With --url the client connects to a service, by itself or through `standards-mcp connect`. Its
-    entry names the variable with the token, so set the variable where the client runs. Only an
-    entry with `connect` holds the token itself.
+    With --url the client connects to a service. If the client can connect by itself, its entry
+    names only the variable: set it where the client runs. Otherwise the entry starts
+    `standards-mcp connect` and contains the token.
     """
     if not _NAME.fullmatch(name):
         raise click.UsageError(
@@ -185,21 +188,28 @@ def list_clients(*, as_json: bool) -> None:
 def _as_data(client: Client, system: System) -> dict[str, Any]:
     data: dict[str, Any] = {"client": client.key, "title": client.title, "file": None}
     if client.settings is None:
-        return data | {"present": None, "names": [], "error": ""}
+        return data | {"present": None, "names": [], "services": {}, "error": ""}
     file = client.file(system)
     data["file"] = str(file)
     try:
-        names = list(own_servers(client, file))
-        return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
+        entries = read_servers(client, file)
     except ClientFileError as exc:
-        return data | {"present": True, "names": [], "error": str(exc)}
+        return data | {"present": True, "names": [], "services": {}, "error": str(exc)}
+    names = [name for name, entry in entries.items() if is_ours(client, entry)]
+    origins = {name: origin_of_service(client, entry) for name, entry in entries.items()}
+    services = {name: origin for name, origin in origins.items() if origin and name not in names}
+    present = file.parent.is_dir()
+    return data | {"present": present, "names": names, "services": services, "error": ""}
 
 
 def _state(data: dict[str, Any]) -> str:
     if data["error"]:
         return str(data["error"])
-    if data["names"]:
-        return "added as " + ", ".join(map(repr, data["names"]))
+    states = ["added as " + ", ".join(map(repr, data["names"]))] if data["names"] else []
+    # Which of the services are ours, their entries do not say.
+    states += [f"{name!r} connects to {origin}" for name, origin in data["services"].items()]
+    if states:
+        return "; ".join(states)
     if data["present"] is None:
         return "unknown: its servers are in its own settings"
     return "not added" if data["present"] else "not found on this machine"
@@ -225,7 +235,8 @@ class _NewEntry:
 
     Attributes:
         write: Returns the text of a client's file with the entry, from the file and its text.
-        variables: The environment variables that set a key here, and that the entry may lack.
+        variables: Environment variables that configure the server here and may be missing in the
+            entry.
     """
 
     entry: Entry
@@ -275,9 +286,7 @@ def _add(
 
     def change(text: str) -> str:
         after = new.write(file, text)
-        if lost := lost_options(*(_options(client, file, each, name) for each in (text, after))):
-            options = ", ".join(lost)
-            effect = f"{name!r} loses {options}, so the server exposes all that they excluded"
+        for effect in _losses(client, file, name, text, after):
             if yes:
                 print_text(effect)
             else:
@@ -298,6 +307,18 @@ def _add(
 def _print_entry(client: Client, file: Path, name: str, new: _NewEntry) -> None:
     click.echo(snippet(client, file, name, new.entry), nl=False)
     _warn_of_missing(client, new.entry, new.variables)
+
+
+def _losses(client: Client, file: Path, name: str, before: str, after: str) -> list[str]:
+    """Return what the change of a client's file takes from an entry, in sentences."""
+    effects: list[str] = []
+    if lost := lost_options(*(_options(client, file, each, name) for each in (before, after))):
+        options = ", ".join(lost)
+        effects.append(f"{name!r} loses {options}, so the server exposes all that they excluded")
+    old, new = (servers(client, file, text).get(name, {}) for text in (before, after))
+    if lost := lost_settings(client, old, new):
+        effects.append(f"{name!r} loses {', '.join(lost)}")
+    return effects
 
 
 def _options(client: Client, file: Path, text: str, name: str) -> Options:

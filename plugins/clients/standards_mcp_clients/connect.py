@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -22,10 +23,24 @@ _VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 _CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 _CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 _SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
+_CHECK_SECONDS: Final = 10
+_CLIENT: Final = {"name": "standards-mcp connect", "version": "1"}
+_META: Final = {_VERSION_KEY: "2026-07-28", _CLIENT_KEY: _CLIENT, _CAPABILITIES_KEY: {}}
+_QUESTIONS: Final[tuple[dict[str, Any], ...]] = (
+    {"id": 1, "method": "server/discover", "params": {"_meta": _META}},
+    {"id": 2, "method": "tools/list", "params": {"_meta": _META}},
+)
+_HANDSHAKE: Final = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT}
+_EARLIER_QUESTIONS: Final[tuple[dict[str, Any], ...]] = (
+    {"id": 1, "method": "initialize", "params": _HANDSHAKE},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+)
+"""For services that are older than 2026-07-28."""
 
 
 def service_address(_context: click.Context, _option: click.Parameter, text: str | None) -> str:
-    """Return the address of a service, with its usual path if it has none; "" without one.
+    """Return the address, with `/mcp` if it has no path, or "" if none was given.
 
     Raises:
         BadParameter: The text is no address, holds a password, or would send a token unencrypted.
@@ -36,10 +51,12 @@ def service_address(_context: click.Context, _option: click.Parameter, text: str
         return ""
     try:
         parts = urlsplit(text)
+        _ = parts.port  # raises if it is no number of a port
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise click.BadParameter(f"{text!r} is not an address; write https://HOST")
+        shown = "this" if "@" in text else repr(text)  # before "@" there may be a password
+        raise click.BadParameter(f"{shown} is not an address; write https://HOST")
     if "@" in parts.netloc:
         raise click.BadParameter("leave out the user name and the password; use --token-env")
     if is_unencrypted(text):
@@ -52,13 +69,16 @@ def token_of(variable: str | None) -> str:
     """Return the token in an environment variable, or "" if no variable is named.
 
     Raises:
-        UsageError: The variable is not set.
+        UsageError: The variable is not set, or its value cannot be a token.
     """
     if not variable:
         return ""
     token = os.environ.get(variable, "").strip()
     if not token:
         raise click.UsageError(f"--token-env {variable}: this variable is not set here; set it")
+    if not (token.isascii() and token.isprintable()):
+        reason = "its value has a line break or another character that no token has"
+        raise click.UsageError(f"--token-env {variable}: {reason}; set it again")
     return token
 
 
@@ -71,7 +91,7 @@ token_option = click.option(
 
 @click.command(
     epilog=examples(
-        "connect https://standards.example.org --token-env STANDARDS_TOKEN --check",
+        "connect https://mcp.example.org --token-env MCP_TOKEN --check",
         "connect http://127.0.0.1:8000",
     )
 )
@@ -96,7 +116,7 @@ def connect(*, url: str, token_env: str | None, check: bool) -> None:
 async def _serve(url: str, token: str) -> None:
     from .bridge import Bridge  # noqa: PLC0415  - imported when it is needed
 
-    async with _http_client(token) as http:
+    async with _http_client(url, token) as http:
         await Bridge(http, url, _write_line).run(_read_lines())
 
 
@@ -104,42 +124,67 @@ async def _check(url: str, token: str) -> str:
     """Ask the service for its name and its tools, and return them in words.
 
     Raises:
-        StandardsMcpError: The service cannot be reached, or refuses the token.
+        StandardsMcpError: The service cannot be reached, refuses the token, or does not answer.
     """
-    from .bridge import Bridge  # noqa: PLC0415  - imported when it is needed
+    async with _http_client(url, token) as http:
+        answers = await _ask(http, url, _QUESTIONS)
+        if any("error" in answer for answer in answers):
+            answers = await _ask(http, url, _EARLIER_QUESTIONS)
+    for answer in answers:
+        if "error" in answer:
+            raise StandardsMcpError(str(answer["error"]["message"]))
+    if len(answers) < 2:  # noqa: PLR2004  - the two questions
+        raise StandardsMcpError(f"{url} did not answer within {_CHECK_SECONDS} seconds")
+    about, listing = (answer.get("result") or {} for answer in answers)
+    server = about.get("serverInfo") or about.get("_meta", {}).get(_SERVER_KEY, {})
+    name, version = server.get("name", "a server"), server.get("version", "")
+    return f"{url} answers: {name} {version} with {len(listing.get('tools', []))} tools"
 
-    answers: dict[str, dict[str, Any]] = {}
+
+async def _ask(
+    http: httpx2.AsyncClient, url: str, messages: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Send each message after the answer to the one before, and return the answers.
+
+    No more is asked after an error, nor after `_CHECK_SECONDS`.
+    """
+    import anyio  # noqa: PLC0415  - imported when it is needed
+
+    from .bridge import Bridge  # noqa: PLC0415  - as above
+
+    answers: list[dict[str, Any]] = []
+    write, arrivals = anyio.create_memory_object_stream[dict[str, Any]](math.inf)
 
     async def keep(line: str) -> None:
-        answer = json.loads(line)
-        answers[answer["id"]] = answer
+        message = json.loads(line)
+        if "method" not in message:  # notifications and questions of the service are not for us
+            write.send_nowait(message)
 
-    async with _http_client(token) as http:
-        await Bridge(http, url, keep).run(_questions())
-    for answer in answers.values():
-        if error := answer.get("error"):
-            raise StandardsMcpError(str(error["message"]))
-    server = answers["server/discover"]["result"]["_meta"][_SERVER_KEY]
-    count = len(answers["tools/list"]["result"]["tools"])
-    return f"{url} answers: {server['name']} {server['version']} with {count} tools"
+    async def lines() -> AsyncGenerator[bytes]:
+        for message in messages:
+            yield json.dumps({"jsonrpc": "2.0"} | message).encode()
+            if "id" in message:
+                answers.append(await arrivals.receive())
+                if "error" in answers[-1]:
+                    return
 
-
-async def _questions() -> AsyncGenerator[bytes]:
-    client = {"name": "standards-mcp connect", "version": "1"}
-    meta = {_VERSION_KEY: "2026-07-28", _CLIENT_KEY: client, _CAPABILITIES_KEY: {}}
-    for method in ("server/discover", "tools/list"):
-        request = {"jsonrpc": "2.0", "id": method, "method": method, "params": {"_meta": meta}}
-        yield json.dumps(request).encode()
+    with write, arrivals, anyio.move_on_after(_CHECK_SECONDS):
+        await Bridge(http, url, keep).run(lines())
+    return answers
 
 
-def _http_client(token: str) -> httpx2.AsyncClient:
+def _http_client(url: str, token: str) -> httpx2.AsyncClient:
     import httpx2  # noqa: PLC0415  - imported when it is needed
+
+    from standards_mcp import may_use_proxy  # noqa: PLC0415  - as above
 
     from .bridge import TIMEOUT  # noqa: PLC0415  - as above
 
     limits = httpx2.Limits(max_connections=None)  # each open request of the client has one
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, limits=limits)
+    return httpx2.AsyncClient(
+        headers=headers, timeout=TIMEOUT, limits=limits, trust_env=may_use_proxy(url)
+    )
 
 
 async def _read_lines() -> AsyncGenerator[bytes]:

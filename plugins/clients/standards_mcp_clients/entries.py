@@ -1,6 +1,7 @@
 """Read and edit the entries of this server in clients' files; the rest stays unchanged.
 
-The caller reads and writes files: all functions but `own_servers` map text to text.
+The caller reads and writes files: all functions but `own_servers` and `read_servers` map text to
+text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
 
 from standards_mcp.commands import MASK, looks_secret
 from standards_mcp.errors import StandardsMcpError
@@ -38,6 +40,9 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 _CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _LIMITING_OPTIONS: Final = ("--config", "--profile", "--set")
+_HEADERS: Final = "headers"
+_TOKEN_KEYS: Final = (_HEADERS, "bearer_token_env_var", "env_keys")
+"""The keys of entries for services through which the clients get a token."""
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
 
@@ -61,14 +66,23 @@ def own_servers(client: Client, file: Path) -> dict[str, Entry]:
     Raises:
         ClientFileError: The file cannot be read, or is malformed.
     """
+    entries = read_servers(client, file).items()
+    return {name: entry for name, entry in entries if is_ours(client, entry)}
+
+
+def read_servers(client: Client, file: Path) -> dict[str, Entry]:
+    """Return the entries of a client's file, by name.
+
+    Raises:
+        ClientFileError: The file cannot be read, or is malformed.
+    """
     try:
         text = read_text(file) or ""
     except UnicodeDecodeError as exc:
         raise ClientFileError(f"{file}: {describe_decoding(exc)}") from None
     except OSError as exc:
         raise ClientFileError(f"{file} cannot be read: {exc}; correct it") from None
-    entries = servers(client, file, text).items()
-    return {name: entry for name, entry in entries if is_ours(client, entry)}
+    return servers(client, file, text)
 
 
 def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
@@ -91,10 +105,20 @@ def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
     return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
 
 
+def origin_of_service(client: Client, entry: Mapping[str, Any]) -> str:
+    """Return the scheme and the host of the service of an entry, or "" if it starts a program."""
+    try:
+        parts = urlsplit(str(entry.get(client.address, "")))
+    except ValueError:
+        return ""
+    # The rest of the address may hold a password or a key.
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}" if host and parts.scheme in {"http", "https"} else ""
+
+
 def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the environment variables that an entry sets for its server."""
-    variables = entry.get(client.environment)
-    return dict(cast("dict[str, Any]", variables)) if isinstance(variables, dict) else {}
+    return _table(entry, client.environment)
 
 
 def missing_variables(
@@ -147,6 +171,17 @@ def lost_options(before: Options, after: Options) -> list[str]:
     return [f"{option} {_masked_value(option, value)}" for option, value in missing_options]
 
 
+def lost_settings(client: Client, before: Entry, after: Entry) -> list[str]:
+    """Return the names of the variables and the headers of *before* that *after* does not have."""
+    keys = (client.environment, _HEADERS)
+    return [name for key in keys for name in _table(before, key) if name not in _table(after, key)]
+
+
+def _table(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = entry.get(key)
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
+
+
 def install_command(
     client: Client,
     name: str,
@@ -186,35 +221,68 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     Raises:
         ClientFileError: The file is malformed, or another server has the name.
     """
-    existing = _entries(client, file, text).get(name)
-    if not isinstance(existing, Mapping | None):
-        raise ClientFileError(f"{file}: {name!r} is not a server; correct it")
-    old = cast("Entry", existing or {})
+    old = _existing(client, file, text, name)
     if old and not is_ours(client, old):
+        if origin_of_service(client, old):
+            advice = f"remove it with `uninstall {client.key} --name {name} --url URL`"
+            raise ClientFileError(f"{file}: {name!r} is a service; {advice}, or choose --name")
         command = client.command_line(old)[0]  # its arguments may hold secrets
         raise ClientFileError(
             f"{file}: {name!r} is another server ({command}); choose a name with --name"
         )
-    new = client.entry(name, launch)
-    entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
-    if variables := variables_of(client, old) | variables_of(client, new):
-        entry[client.environment] = variables
-    path = (*client.table, name)
-    return _with_format(file, lambda form: form.write(text, path, entry))
+    entry = _started(client, old, client.entry(name, launch))
+    return _with_format(file, lambda form: form.write(text, (*client.table, name), entry))
 
 
 def with_service(client: Client, file: Path, text: str, name: str, entry: Entry) -> str:
     """Return the text of a client's file with the entry of a service under *name*.
 
+    Other keys of an existing entry stay, but what starts a program goes if the client connects to
+    the service by itself.
+
     Raises:
         ClientFileError: The file is malformed, or another server has the name.
     """
+    old = _existing(client, file, text, name)
+    address = entry.get(client.address)
+    is_same_service = isinstance(address, str) and old.get(client.address) == address
+    if old and not is_ours(client, old) and not is_same_service:
+        raise ClientFileError(f"{file}: {name!r} is another server; choose a name with --name")
+    merge = _started if client.command in entry else _connected
+    new = merge(client, old, entry)
+    return _with_format(file, lambda form: form.write(text, (*client.table, name), new))
+
+
+def _existing(client: Client, file: Path, text: str, name: str) -> Entry:
+    """Return the entry *name*, or an empty one if there is none."""
     existing = _entries(client, file, text).get(name)
-    if existing is not None:
-        old = cast("Entry", existing) if isinstance(existing, Mapping) else {}
-        if not is_ours(client, old) and old.get(client.address) != entry.get(client.address):
-            raise ClientFileError(f"{file}: {name!r} is another server; choose a name with --name")
-    return _with_format(file, lambda form: form.write(text, (*client.table, name), entry))
+    if not isinstance(existing, Mapping | None):
+        raise ClientFileError(f"{file}: {name!r} is not a server; correct it")
+    return dict(cast("Entry", existing or {}))
+
+
+def _started(client: Client, old: Entry, new: Entry) -> Entry:
+    """Return an entry that starts the program of *new*, with the other keys of *old*."""
+    entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
+    if variables := variables_of(client, old) | variables_of(client, new):
+        entry[client.environment] = variables
+    return entry
+
+
+def _connected(client: Client, old: Entry, new: Entry) -> Entry:
+    """Return an entry that connects to the service of *new*, with the other keys of *old*."""
+    replaced = {client.command, "args", client.environment, "type", *_TOKEN_KEYS}
+    own = {key: value for key, value in old.items() if key not in replaced}
+    entry = {**new, **own, **new}  # in this order, so that a repetition changes nothing
+    # An old token would take the place of a sign-in.
+    own_headers = {
+        name: value
+        for name, value in _table(old, _HEADERS).items()
+        if name.casefold() != "authorization"
+    }
+    if headers := own_headers | _table(new, _HEADERS):
+        entry[_HEADERS] = headers
+    return entry
 
 
 def without_server(client: Client, file: Path, text: str, name: str, url: str = "") -> str:

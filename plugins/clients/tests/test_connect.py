@@ -25,6 +25,8 @@ from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Tool, hookimpl, tool
 from standards_mcp.cli import cli
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp_clients import connect
 from standards_mcp_clients.bridge import Bridge
 from standards_mcp_clients.bridge import _encoded as encoded  # the form of a header
 
@@ -330,6 +332,8 @@ async def _run(*words: str) -> Any:
         ("ftp://example.org", "is not an address"),
         ("http://[", "is not an address"),
         ("http://example.org", "unencrypted"),
+        ("ann:secret@example.org", "is not an address"),
+        ("https://example.org:99999", "is not an address"),
         ("https://ann:secret@example.org", "leave out the user name"),
     ],
 )
@@ -338,6 +342,210 @@ async def test_an_address_that_cannot_be_right_is_refused(url: str, reason: str)
     assert result.exit_code == 2
     assert reason in result.output
     assert "secret" not in result.output
+
+
+VERSION = "io.modelcontextprotocol/protocolVersion"
+META = {VERSION: "2026-07-28"}
+PING = {"id": 9, "method": "ping"}
+OPENING = [{"id": 1, "method": "initialize"}, {"method": "notifications/initialized"}]
+
+
+class Silence(httpx2.AsyncByteStream):
+    """A stream that stays open."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b": hi\n\n"
+        await anyio.sleep_forever()
+
+
+async def answer_to(request: httpx2.Request) -> httpx2.Response:
+    """Answer as a service does that opens one session."""
+    message = json.loads(request.content or b"{}")
+    if request.method == "GET" or "id" not in message:
+        return httpx2.Response(405 if request.method == "GET" else 202)
+    headers = {"mcp-session-id": "first"} if message["method"] == "initialize" else {}
+    result = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+    return httpx2.Response(200, json=result, headers=headers)
+
+
+async def answers_from(handler: Any, lines: list[Any], wait: float = 0) -> list[Any]:
+    """Return what a client gets from a service that *handler* plays; each line waits a moment."""
+    answers: list[Any] = []
+
+    async def write(line: str) -> None:
+        answers.append(json.loads(line))
+
+    async def each_line() -> AsyncIterator[bytes]:
+        for line in lines:
+            yield json.dumps({"jsonrpc": "2.0"} | line).encode()
+            await anyio.sleep(0.05)
+        await anyio.sleep(wait)
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(handler)) as http:
+        with anyio.fail_after(8):
+            await Bridge(http, "https://books.example.org/mcp", write).run(each_line())
+    return answers
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"id": [1], "method": "tools/list"},
+        {"id": True, "method": "tools/list"},
+        {"id": 1, "method": ["tools/list"]},
+        {"method": "notifications/cancelled", "params": {"requestId": [1]}},
+        {"id": 1, "method": "t\u00f6\u00f6ls\n", "params": {"_meta": META}},
+        {"id": 1, "method": "tools/list", "params": {"_meta": {VERSION: "2026\u00e9"}}},
+    ],
+)
+async def test_an_odd_message_does_not_end_the_others(line: dict[str, Any]):
+    answers = await answers_from(answer_to, [line, PING])
+    assert answers[-1] == {"jsonrpc": "2.0", "id": 9, "result": {}}
+    if "id" in line and (line["id"] != 1 or line["id"] is True or "params" not in line):
+        assert answers[0]["error"]["code"] == -32600
+
+
+async def test_an_odd_answer_does_not_end_the_others():
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+            return httpx2.Response(200, headers=headers, stream=Silence())
+        response = await answer_to(request)
+        if b"initialize" in request.content and response.status_code == 200:
+            result = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025\u00e9"}}
+            return httpx2.Response(200, json=result, headers={"mcp-session-id": "first"})
+        return response
+
+    assert (await answers_from(handler, [*OPENING, PING]))[-1]["id"] == 9
+
+
+async def test_an_open_subscription_does_not_delay_the_end_nor_a_slow_notification_a_call():
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        if b"subscriptions/listen" in request.content:
+            headers = {"content-type": "text/event-stream"}
+            return httpx2.Response(200, headers=headers, stream=Silence())
+        if b"progress" in request.content:
+            await anyio.sleep(1)
+        return await answer_to(request)
+
+    listen = {"id": 1, "method": "subscriptions/listen", "params": {"_meta": META}}
+    progress = {"method": "notifications/progress"}
+    started = anyio.current_time()
+    answers = await answers_from(handler, [listen, progress, PING])
+    assert [answer["id"] for answer in answers] == [9]
+    assert anyio.current_time() - started < 5
+
+
+async def test_one_session_is_opened_after_a_restart_and_initialized_first():
+    seen: list[tuple[str, str | None]] = []
+
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        message = json.loads(request.content or b"{}")
+        session = request.headers.get("mcp-session-id")
+        method = message.get("method", request.method)
+        seen.append((method, session))
+        response = await answer_to(request)
+        if method == "initialize":
+            count = sum(name == "initialize" for name, _ in seen)
+            response.headers["mcp-session-id"] = f"session {count}"
+        if method == "notifications/initialized":
+            await anyio.sleep(0.1)
+        if method == "call" and session == "session 1":
+            await anyio.sleep(message["params"]["seconds"])
+            return httpx2.Response(404)
+        return response
+
+    calls = [{"id": n, "method": "call", "params": {"seconds": n / 10}} for n in (2, 3, 6)]
+    answers = await answers_from(handler, [*OPENING, *calls], wait=1)
+    assert {answer["id"] for answer in answers if "result" in answer} == {1, 2, 3, 6}
+    assert sum(name == "initialize" for name, _ in seen) == 2
+    second = [name for name, session in seen if session == "session 2"]
+    assert second[0] == "notifications/initialized"
+
+
+async def test_a_broken_stream_of_an_ended_session_fails_at_once_and_a_busy_one_is_tried_again():
+    statuses = [503, 405]
+    reads: list[float] = []
+
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            reads.append(request.extensions["timeout"]["read"])
+            is_resumed = "last-event-id" in request.headers
+            return httpx2.Response(404 if is_resumed else statuses.pop(0))
+        if b"call" in request.content:
+            headers = {"content-type": "text/event-stream"}
+            return httpx2.Response(200, headers=headers, content=b"id: 1\ndata: \n\n")
+        return await answer_to(request)
+
+    lines = [*OPENING, {"id": 2, "method": "call"}]
+    answers = await answers_from(handler, lines, wait=3)
+    assert "connection ended" in answers[-1]["error"]["message"]
+    assert statuses == []
+    assert set(reads) == {60.0}
+
+
+async def test_a_cancellation_reaches_an_earlier_service_without_sessions():
+    methods: list[str] = []
+
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        methods.append(json.loads(request.content)["method"])
+        return await answer_to(request)
+
+    await answers_from(handler, [{"method": "notifications/cancelled", "params": {"requestId": 1}}])
+    assert methods == ["notifications/cancelled"]
+
+
+@pytest.mark.parametrize(("mode", "text"), [("plain", "a server"), ("earlier", "Books 2")])
+async def test_a_check_takes_services_without_a_name_and_earlier_ones(mode: str, text: str):
+    async def handler(request: httpx2.Request) -> httpx2.Response:
+        message = json.loads(request.content or b"{}")
+        response = await answer_to(request)
+        if "id" not in message or mode == "plain":
+            return response
+        if "_meta" in message.get("params", {}):
+            return httpx2.Response(400)
+        result = {"serverInfo": {"name": "Books", "version": "2"}, "tools": [{"name": "a"}]}
+        return httpx2.Response(
+            200, headers=response.headers, json={"jsonrpc": "2.0", "id": 1, "result": result}
+        )
+
+    assert text in await _checked(handler)
+
+
+async def test_a_check_of_a_silent_service_says_so(monkeypatch: pytest.MonkeyPatch):
+    async def handler(_: httpx2.Request) -> httpx2.Response:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(connect, "_CHECK_SECONDS", 1)
+    with pytest.raises(StandardsMcpError, match="did not answer within 1 seconds"):
+        await _checked(handler)
+
+
+async def _checked(handler: Any) -> str:
+    def client(*_: str) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connect, "_http_client", client)
+        return await connect._check("https://books.example.org/mcp", "")
+
+
+async def test_a_token_goes_unencrypted_to_no_proxy(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org")
+    async with connect._http_client("http://127.0.0.1:8000/mcp", TOKEN) as http:
+        assert not http.trust_env
+
+
+@pytest.mark.parametrize("value", ["abc\ndef", "abc\u00e9", "abc\x7f"])
+async def test_a_token_with_odd_characters_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str
+):
+    monkeypatch.setenv("BOOKS_TOKEN", value)
+    result = await _run("connect", "https://example.org", "--token-env", "BOOKS_TOKEN")
+    assert result.exit_code == 2
+    assert "BOOKS_TOKEN" in result.output
+    assert "abc" not in result.output
 
 
 async def test_a_variable_that_is_not_set_is_named():

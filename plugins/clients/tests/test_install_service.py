@@ -125,12 +125,75 @@ def test_the_entry_of_a_service_stays_without_its_address():
 
 
 def test_a_service_takes_the_place_of_a_server_on_this_machine_and_back():
-    run("install", "cursor")
-    assert run("install", "cursor", *WITH_TOKEN).exit_code == 0
+    run("install", "cursor", "--env", "PINECONE_API_KEY=1")
+    asked = run("install", "cursor", *WITH_TOKEN)
+    assert asked.exit_code != 0
+    assert "loses PINECONE_API_KEY" in asked.output
+    assert run("install", "cursor", *WITH_TOKEN, "--yes").exit_code == 0
     assert entries("cursor") == {"standards": OWN_KINDS["cursor"]}
     refused = run("install", "cursor")
     assert refused.exit_code == 1
-    assert "is another server" in refused.output
+    assert "is a service" in refused.output
+    assert "uninstall cursor --name standards --url URL" in refused.output
+
+
+@pytest.mark.parametrize("entry", [{"command": "npx", "args": ["books"]}, {"url": URL}, "text"])
+@pytest.mark.parametrize("key", ["claude-desktop", "vscode"])
+def test_a_bridge_takes_the_place_of_no_other_server(key: str, entry: Any):
+    file = file_of(key)
+    file.parent.mkdir(parents=True)
+    text = json.dumps({by_key[key].table[0]: {"standards": entry}})
+    file.write_text(text, encoding="utf-8")
+    refused = run("install", key, *WITH_TOKEN)
+    assert refused.exit_code == 1
+    assert ("is not a server" if entry == "text" else "is another server") in refused.output
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_the_users_own_keys_of_an_entry_stay():
+    file = file_of("cursor")
+    file.parent.mkdir(parents=True)
+    own = {"url": URL, "disabled": True, "headers": {"X-School": "1"}}
+    file.write_text(json.dumps({"mcpServers": {"standards": own}}), encoding="utf-8")
+    assert run("install", "cursor", *WITH_TOKEN).exit_code == 0
+    merged = own | {"headers": {"X-School": "1"} | BEARER}
+    assert entries("cursor") == {"standards": merged}
+    asked = run("install", "cursor", *WITH_LOGIN)
+    assert asked.exit_code != 0
+    assert "loses Authorization" in asked.output
+    assert run("install", "cursor", *WITH_LOGIN, "--yes").exit_code == 0
+    assert entries("cursor") == {"standards": own}
+
+
+def test_a_bridge_keeps_the_users_own_keys_and_variables():
+    run("install", "cline", "--env", "BOOKS=1")
+    file = file_of("cline")
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["mcpServers"]["standards"]["autoApprove"] = ["search"]
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert run("install", "cline", *WITH_TOKEN).exit_code == 0
+    entry = entries("cline")["standards"]
+    assert entry["autoApprove"] == ["search"]
+    assert entry["env"] == {"BOOKS": "1", "SCHOOL_TOKEN": SECRET}
+    assert "connect" in entry["args"]
+
+
+def test_the_list_of_clients_shows_services_without_secrets():
+    file = file_of("cursor")
+    file.parent.mkdir(parents=True)
+    url = "https://ann:secret@books.example.org/mcp?key=secret"
+    file.write_text(json.dumps({"mcpServers": {"books": {"url": url}}}), encoding="utf-8")
+    run("install", "cursor", *WITH_TOKEN)
+    listed = run("clients", "list").output
+    assert "'books' connects to https://books.example.org" in listed
+    assert "'standards' connects to https://standards.example.org" in listed
+    assert "secret" not in listed
+
+
+def test_a_client_without_a_file_cannot_sign_in():
+    refused = run("install", "cherry-studio", *WITH_LOGIN)
+    assert refused.exit_code == 2
+    assert "cannot sign in with an imported entry" in refused.output
 
 
 def test_an_entry_of_another_service_is_left_as_it_is():
