@@ -114,9 +114,7 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
         arguments = read_signature(declared.function)
         _check_variables(arguments.schema, template)
         check_completers(declared.complete, arguments.schema["properties"])
-    return RegisteredResource(
-        **fields, resource=declared, template=template, arguments=arguments, meta=declared.meta
-    )
+    return RegisteredResource(**fields, resource=declared, template=template, arguments=arguments)
 
 
 def _checked_view(declared: Resource) -> Resource:
@@ -133,6 +131,7 @@ def _checked_view(declared: Resource) -> Resource:
                 type(names) is not tuple or any(type(name) is not str for name in names)
             ),
             "a view needs a uri that begins with ui://": bool(names) and not is_view,
+            "a view needs a uri without variables": bool(names) and "{" in declared.uri,
             f"a view has the mime_type {VIEW_TYPE!r}, or none": (
                 is_view and declared.mime_type not in (None, VIEW_TYPE)
             ),
@@ -155,14 +154,13 @@ def contents_of(value: object, resource: Resource) -> Contents:
     mime_type = resource.mime_type
     if isinstance(value, Contents):  # rendered already in another process
         return value
-    if isinstance(value, str):
-        size = len(value.encode())  # a lone surrogate cannot be sent, and would end the connection
+    if isinstance(value, str | bytes):
+        # A lone surrogate cannot be sent, and would end the connection.
+        size = len(value.encode()) if isinstance(value, str) else len(value)
         if mime_type == VIEW_TYPE and size > _MAX_VIEW:
             raise ValueError(f"the view has {size:,} bytes; clients take at most {_MAX_VIEW:,}")
-        return Contents(value, mime_type or "text/plain", item_meta=resource.meta)
-    if isinstance(value, bytes):
-        contents_type = mime_type or "application/octet-stream"
-        return Contents(value, contents_type, item_meta=resource.meta)
+        default_type = "text/plain" if isinstance(value, str) else "application/octet-stream"
+        return Contents(value, mime_type or default_type, item_meta=resource.meta)
     text = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2).decode()
     return Contents(text, mime_type or "application/json", item_meta=resource.meta)
 

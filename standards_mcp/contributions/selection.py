@@ -367,7 +367,7 @@ def _hide_without_tools(item: _C, needs: Iterable[str], tools: Collection[str]) 
 
 
 def _hide_second_views(items: Iterable[RegisteredResource]) -> list[RegisteredResource]:
-    """Return the resources; a client shows one view of a tool, so the first one counts."""
+    """Hide each view of a tool that already has one; clients show only one."""
     owners, checked = dict[str, RegisteredResource](), list[RegisteredResource]()
     for item in items:
         names = () if item.hidden_reason else item.resource.view_of

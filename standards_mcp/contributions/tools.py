@@ -64,7 +64,7 @@ class RegisteredTool(Contribution):
         filters: The filters among the arguments; None before they are known.
         extend: Returns the arguments with filters, if the function runs in another process.
         context: The name of the argument that takes the `CallContext`, or an empty string.
-        view: The URI of the view that shows its answers while it is served, or an empty string.
+        view: URI of the served view for its answers, or "".
     """
 
     kind = "tool"

@@ -56,7 +56,8 @@ class Tool:
             object, which ``structured`` of each `ToolResult` must fit. By default, the schema is
             derived from the return annotation.
         views_only: True for a tool that only views call (see `Resource`): clients with views hide
-            it from the model. This is no access control, since a server cannot tell them apart.
+            it from the model. This is no access control: a server cannot distinguish a view from
+            the model.
         meta: Published as the tool's ``_meta``.
     """
 

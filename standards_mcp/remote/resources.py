@@ -161,6 +161,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
         title=readable(str(raw.get("title") or raw.get("name") or "")) or None,
         mime_type=optional_text(raw.get("mimeType")),
         complete=completers(origin.ask, ref, variables if origin.completes else ()),
+        meta=meta_of(raw),
     )
     return RegisteredResource(
         **common_fields(origin.name, resource, readable_text(raw.get("description")) or ""),
@@ -172,7 +173,6 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
         timeout=origin.timeout,
         error=error,
         extra=extra_of(raw, "icons", "annotations", *(() if is_template else ("size",))),
-        meta=meta_of(raw),
     )
 
 

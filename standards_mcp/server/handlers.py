@@ -354,13 +354,14 @@ def wire_message(message: Message) -> types.PromptMessage:
 def wire_resource(item: RegisteredResource) -> types.Resource | types.ResourceTemplate:
     """Return the definition of a resource with a plain URI or a template."""
     uri = item.resource.uri
+    meta = {"standards-mcp/plugin": item.plugin, **item.resource.meta}
     fields: dict[str, Any] = {
         "name": item.resource.name if item.skill else item.published,
         "title": item.title,
         "description": item.description or None,
         "mime_type": item.resource.mime_type,
         # Keys of a skill's files should have the prefix of the extension.
-        "_meta": None if item.skill else {"standards-mcp/plugin": item.plugin, **item.meta},
+        "_meta": None if item.skill else meta,
     }
     if item.template:
         return _with_extra(types.ResourceTemplate, item, uri_template=uri, **fields)

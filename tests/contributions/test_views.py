@@ -88,7 +88,9 @@ async def test_a_view_belongs_to_a_tool_by_its_declared_name(
     host = make_host({"books": books_with(view())}, tools={"overrides": overrides})
     async with open_client(host) as client:
         (tool,) = (await client.list_tools()).tools
+        answer = await client.call_tool("books.find", {})
     assert (tool.name, tool.meta["ui"]["resourceUri"]) == ("look", "ui://books/found.html")
+    assert answer.content[0].text == "found"  # views call it by this name
 
 
 async def test_the_first_of_two_views_counts_and_the_other_is_hidden_with_the_reason(
@@ -113,6 +115,7 @@ async def test_a_tool_for_views_only_says_so(make_host: MakeHost, open_client: O
     ("fields", "reason"),
     [
         ({"uri": "books://found"}, "begins with ui://"),
+        ({"uri": "ui://books/{id}", "function": lambda id: PAGE}, "uri without variables"),
         ({"mime_type": "text/html"}, "a view has the mime_type"),
         ({"view_of": "books.find"}, "tuple of tool names"),
         ({"meta": {"ui": {1, 2}}}, "its meta is not a JSON object"),
@@ -125,10 +128,14 @@ async def test_a_view_that_no_client_would_show_is_refused(
     assert reason in host.manager.records["books"].reason
 
 
+@pytest.mark.parametrize("letter", ["x", b"x"])
 async def test_a_view_that_is_too_large_is_an_error_for_the_client(
-    make_host: MakeHost, open_client: OpenClient, caplog: pytest.LogCaptureFixture
+    make_host: MakeHost,
+    open_client: OpenClient,
+    caplog: pytest.LogCaptureFixture,
+    letter: str | bytes,
 ):
-    host = make_host({"books": books_with(view(function=lambda: "x" * (1 << 20) + "x"))})
+    host = make_host({"books": books_with(view(function=lambda: letter * ((1 << 20) + 1)))})
     async with open_client(host) as client:
         with pytest.raises(MCPError, match="internal error"):
             await client.read_resource("ui://books/found.html")

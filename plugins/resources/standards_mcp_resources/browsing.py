@@ -10,7 +10,7 @@ from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.base import StandardSets
 from standards_mcp_catalog.vocabulary.names import titles_with
 
-from .envelope import Envelope, Node, answer, standard_node
+from .envelope import Level, Node, answer, standard_node
 from .names import (
     checked_identifier,
     name_of,
@@ -29,7 +29,7 @@ _Listing: TypeAlias = tuple[list[Node], str]
 _INCOMPLETE_NOTE: Final = "There are more sets than this index can list; any set opens by its id."
 
 
-async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
+async def browse(catalog: Catalog, parent: str, page: int) -> Level:
     """Return one page of the children of *parent*, or of the jurisdictions if it is blank.
 
     Raises:
@@ -43,11 +43,15 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     if page > 1 and first >= len(nodes):
         raise InvalidInputError(f"page is {page}; the last one is {-(-len(nodes) // PAGE) or 1}")
     shown = nodes[first : first + PAGE]
+    has_more = first + PAGE < len(nodes)
     if len(shown) < len(nodes):
-        more = f" Call again with page = {page + 1}." if first + PAGE < len(nodes) else ""
+        more = f" Call again with page = {page + 1}." if has_more else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
     notes = (*(() if index.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
-    return answer(shown, message, notes)
+    level: Level = {**answer(shown, message, notes)}
+    if has_more:
+        level["next_page"] = page + 1
+    return level
 
 
 async def _below(catalog: Catalog, index: StandardSets, parent: str) -> _Listing:

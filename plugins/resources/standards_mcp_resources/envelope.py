@@ -89,6 +89,12 @@ class Envelope(TypedDict, Generic[ResultT]):
     error_type: NotRequired[str]
 
 
+class Level(Envelope[Node]):
+    """A page of one level of the tree. ``next_page`` is set if the level has more pages."""
+
+    next_page: NotRequired[int]
+
+
 def standard_node(record: StandardRecord) -> Node:
     """Return a standard as `browse_standards` shows it."""
     node: Node = {

@@ -12,7 +12,7 @@ from standards_mcp_catalog import Catalog
 
 from . import completing, reading
 from .browsing import browse
-from .envelope import Envelope, Node, Related
+from .envelope import Envelope, Level, Related
 from .names import MAX_CHARACTERS
 from .relations import Relation, related_standards
 
@@ -160,7 +160,7 @@ class ResourcesPlugin(Plugin):
         open_world=False,
         returns_untrusted_text=True,
     )
-    async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
+    async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Level:
         """Return the children of a jurisdiction, a set or a standard."""
         return await browse(self.context.service(Catalog), parent, page)
 

@@ -187,6 +187,8 @@ async def test_long_answers_come_in_pages(make_host: MakeHost, unfilled: LocalCa
     assert ids(first) == [f"N{number}" for number in range(1, 51)]
     assert "120 at the top of Big." in first["message"]
     assert "These are 1 to 50. Call again with page = 2." in first["message"]
+    assert first["next_page"] == 2
+    assert "next_page" not in last
     assert ids(last) == [f"N{number}" for number in range(101, 121)]
     assert last["message"].endswith("These are 101 to 120.")
     assert "page is 4; the last one is 3" in (await page(4))["message"]

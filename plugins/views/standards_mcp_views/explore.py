@@ -1,19 +1,21 @@
-"""``standards-mcp explore``: the views in a browser on this machine, for people without a client.
+"""``standards-mcp views explore``: the views in a browser on this machine, for people without a
+client.
 
-The page and its calls have an address with a token, on loopback. A call runs in the main thread,
-one after another, as those of any command.
+The page and its calls have an address with a token, on loopback. Calls run one at a time in the
+main thread.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import sys
 import webbrowser
 from collections.abc import Mapping
 from concurrent.futures import Future
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote
@@ -36,6 +38,8 @@ TOOLS: Final = frozenset(
 """The tools that the page may call; none of them changes anything."""
 _MAX_BODY: Final = 100_000
 _CALL_SECONDS: Final = 60.0
+_WAIT_SECONDS: Final = 0.5
+"""On Windows, Ctrl-C does not interrupt a thread that waits without a time limit."""
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -64,12 +68,25 @@ class Server(ThreadingHTTPServer):
 
     def answer_calls(self, call: ToolCaller) -> None:
         """Run the calls of the page in this thread, until the queue has None."""
-        while item := self.calls.get():
+        while True:
+            try:
+                item = self.calls.get(timeout=_WAIT_SECONDS)
+            except Empty:
+                continue
+            if item is None:
+                return
             name, arguments, answer = item
+            if not answer.set_running_or_notify_cancel():
+                continue
             try:
                 answer.set_result(call(name, arguments))
             except Exception as exc:  # noqa: BLE001  - the page shows it
                 answer.set_exception(exc)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report the failure of a request on stderr, except that its tab was closed."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -92,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             result = answer.result(_CALL_SECONDS)
         except Exception as exc:  # noqa: BLE001  - any failure of a call is for the person
+            answer.cancel()
             self._refuse(HTTPStatus.BAD_GATEWAY, str(exc) or "The call took too long.")
             return
         data = {"isError": result.is_error, "structuredContent": result.structured}
@@ -114,7 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
         is_known = secrets.compare_digest(token.encode(), self._own.token.encode())
         if is_own and is_same_origin and is_known and f"/{rest}" == path:
             return True
-        self._refuse(HTTPStatus.NOT_FOUND, "Open the address that `standards-mcp explore` printed.")
+        command = "standards-mcp views explore"
+        self._refuse(HTTPStatus.NOT_FOUND, f"Open the address that `{command}` printed.")
         return False
 
     def _request(self) -> tuple[str, dict[str, Any]]:
@@ -151,7 +170,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @click.command(
-    "explore", epilog=examples("explore", 'explore "comparing fractions"', "explore --no-open")
+    "explore",
+    epilog=examples(
+        "views explore", 'views explore "comparing fractions"', "views explore --no-open"
+    ),
 )
 @click.argument("query", default="")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free port.")

@@ -1,7 +1,7 @@
 """Make one HTML document of each view, from the scripts and the style in ``web/``.
 
-A document needs no network and no build: clients show it in a frame without an origin. Its policy
-allows exactly its own script and style, by their hashes.
+A document needs no network and no build: clients show it in a sandboxed frame. Its policy allows
+exactly its own script and style, by their hashes.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Thread
@@ -20,6 +21,7 @@ from support.waiting import WAIT
 
 from standards_mcp import ToolResult
 from standards_mcp.host import Host
+from standards_mcp_views import explore
 from standards_mcp_views.explore import Server
 
 CHROMIUM = shutil.which("chromium")
@@ -91,6 +93,52 @@ def test_a_body_that_is_too_long_is_not_read(server: Server):
     assert post(server, {"name": "x" * 200_000}).status_code == 400
 
 
+def test_a_call_that_is_too_late_does_not_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explore, "_CALL_SECONDS", 0.05)
+    server = Server()
+    serving = Thread(target=server.serve_forever)
+    serving.start()
+    late = post(server, {"name": "browse_standards", "arguments": {}})
+    server.shutdown()
+    server.server_close()
+    serving.join()
+    calls: list[str] = []
+    server.calls.put(None)
+    server.answer_calls(lambda name, _: calls.append(name) or ToolResult(text=""))
+    assert (late.status_code, late.json()["message"]) == (502, "The call took too long.")
+    assert calls == []
+
+
+def test_it_waits_for_calls_in_short_steps(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explore, "_WAIT_SECONDS", 0.01)
+    server = Server()
+    answering = Thread(target=server.answer_calls, args=(lambda _name, _: ToolResult(text="yes"),))
+    answering.start()
+    answering.join(0.1)
+    assert answering.is_alive()
+    answer: Future[ToolResult] = Future()
+    server.calls.put(("browse_standards", {}, answer))
+    assert answer.result(WAIT).text == "yes"
+    server.calls.put(None)
+    answering.join(WAIT)
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("error", "is_reported"), [(BrokenPipeError(), False), (ValueError("odd"), True)]
+)
+def test_a_closed_tab_prints_nothing(
+    error: Exception, is_reported: bool, capsys: pytest.CaptureFixture[str]
+):
+    server = Server()
+    try:
+        raise error
+    except Exception:
+        server.handle_error(None, ("127.0.0.1", 1))
+    server.server_close()
+    assert ("Traceback" in capsys.readouterr().err) == is_reported
+
+
 @asynccontextmanager
 async def opened(server: Server, fragment: str = "", **options: Any) -> AsyncGenerator[Page]:
     async with async_playwright() as playwright:
@@ -128,6 +176,36 @@ class TestInABrowser:
             await expect(page.locator(".card").first).to_be_visible()
             await page.get_by_label("Grade").select_option("4")
             await expect(page.locator(".card .code").first).to_have_text("4.NF.A.2")
+
+    async def test_a_slow_answer_replaces_no_newer_page(self, server: Server):
+        async with opened(server, "#compare%20fractions") as page:
+            await page.evaluate(
+                """() => {
+                  const now = window.fetch;
+                  const isSlow = (options) => options.body.includes("get_");
+                  window.held = [];
+                  window.fetch = async (url, options) => {
+                    if (isSlow(options)) await new Promise((go) => window.held.push(go));
+                    return now(url, options);
+                  };
+                }"""
+            )
+            release = (
+                "held.splice(0).forEach((go) => go()); new Promise((go) => setTimeout(go, 500))"
+            )
+            await page.get_by_role("button", name="Details of").first.click()
+            await page.get_by_role("button", name="Collected (0)").click()
+            await page.evaluate(release)
+            await expect(page.get_by_text("Nothing is collected.")).to_be_visible()
+            await page.get_by_role("searchbox", name="Describe").fill("telling time")
+            await page.get_by_role("button", name="Details of").first.click()
+            await page.evaluate(release)
+            await expect(page.get_by_role("heading", level=1)).to_be_focused()
+            await page.get_by_role("button", name="Grades before and after").click()
+            await page.get_by_role("button", name="← Back").click()
+            await page.evaluate(release)
+            await expect(page.locator("main")).to_be_focused()
+            await expect(page.get_by_role("status")).to_have_text("")
 
     async def test_it_begins_with_the_query_of_the_address(self, server: Server):
         async with opened(server, "#compare%20fractions") as page:

@@ -21,7 +21,7 @@ from support.waiting import WAIT
 
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
-from standards_mcp_views.pages import NAMES
+from standards_mcp_views.pages import NAMES, page
 
 CHROMIUM = shutil.which("chromium")
 expect.set_options(timeout=WAIT * 1000)
@@ -215,6 +215,71 @@ async def test_the_tree_opens_down_to_a_standard(show: Show):
         await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
         await button(view.frame, "← Back").click()
         await expect(button(view.frame, "Open 3.NF.A")).to_be_visible()
+
+
+MANY = {
+    "results": [{"_id": f"N{number}", "kind": "jurisdiction", "description": f"State {number}"}
+                for number in range(50)],
+    "message": "60 jurisdictions.",
+    "next_page": 2,
+}  # fmt: skip
+
+
+async def test_the_tree_shows_the_other_pages_of_a_level(show: Show):
+    async with show() as view:
+        await view.open("tree", {"content": [], "structuredContent": MANY})
+        await expect(view.frame.locator(".node")).to_have_count(50)
+        last = {"_id": "last", "kind": "jurisdiction", "description": "Last", "children": 1}
+        answer = {"content": [], "structuredContent": {"results": [last]}}
+        await view.page.evaluate(
+            """(answer) => { bridge.oncalltool = async (params) => {
+              seen.push(["call", params.arguments]);
+              return answer;
+            }; }""",
+            answer,
+        )
+        await button(view.frame, "Show more").click()
+        await expect(button(view.frame, "Open Last")).to_be_focused()
+        assert await view.seen("call") == [{"parent": "", "page": 2}]
+        await expect(view.frame.locator(".node")).to_have_count(51)
+        assert await view.frame.get_by_role("button", name="Show more").count() == 0
+        await view.open("tree", {"content": [], "structuredContent": MANY}, can={})
+        await expect(view.frame.get_by_text("Ask for page 2 in the chat.")).to_be_visible()
+
+
+async def test_a_tool_that_is_not_served_is_named_in_the_page(show: Show):
+    async with show() as view:
+        await view.open("results")
+        await view.page.evaluate(
+            "() => { bridge.oncalltool = async () => { throw new Error('Unknown tool.'); }; }"
+        )
+        await button(view.frame, "Details of").click()
+        status = view.frame.get_by_role("status")
+        await expect(status).to_contain_text("did not call get_standard_details")
+        answer = {"content": [{"type": "text", "text": "It is not served here."}], "isError": True}
+        await view.page.evaluate("(answer) => { bridge.oncalltool = async () => answer; }", answer)
+        await button(view.frame, "Details of").click()
+        await expect(status).to_have_text("It is not served here.")
+
+
+async def test_a_client_that_refuses_the_view_is_named_in_the_page(show: Show):
+    async with show() as view:
+        await view.page.evaluate(
+            """(html) => {
+              addEventListener("message", ({ data, source }) => {
+                const error = { code: -32603, message: "No views today." };
+                if (data.method === "ui/initialize") source.postMessage({ jsonrpc: "2.0", id: data.id, error }, "*");
+              });
+              const frame = document.createElement("iframe");
+              frame.sandbox = "allow-scripts";
+              frame.srcdoc = html;
+              document.body.replaceChildren(frame);
+            }""",
+            page("tree"),
+        )
+        await expect(view.page.frame_locator("iframe").get_by_role("alert")).to_contain_text(
+            "No views today."
+        )
 
 
 async def test_a_lesson_is_shown_with_its_codes_marked(show: Show):

@@ -240,7 +240,10 @@ PLUGIN = '''
                 Resource(uri="acme://things/{id}{?page}", name="thing", description="A thing.",
                          function=one, complete={"id": lambda typed, others: [typed + "1"]}),
                 Resource(uri="acme://about", name="about", description="About.",
-                         function=lambda: "this"),
+                         function=lambda: "this", meta={"acme/kind": "text"}),
+                Resource(uri="ui://acme/sum.html", name="sum_view", description="A sum.",
+                         function=lambda: "<!doctype html>", view_of=("acme.add",),
+                         meta={"ui": {"csp": {}}}),
             ]
 '''
 
@@ -315,11 +318,11 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(isolated: MakeHost, 
         assert host.manager.records["acme"].plugin is not None
 
 
-async def seen(host: Host) -> list[object]:
+async def seen(host: Host) -> list[Any]:
     """Return what a client sees of the prompts and resources of a host."""
     async with Client(build_server(host, "1"), cache=None) as client:
         lists = (client.list_prompts, client.list_resources, client.list_resource_templates)
-        found: list[object] = [await listed() for listed in lists]
+        found: list[Any] = [await listed() for listed in lists]
         given = ({"lesson": "clocks", "grade": "4"}, {"lesson": "none"}, {})
         found += [await outcome(client.get_prompt("align", each)) for each in given]
         uris = ("about", "things/a?page=2", "things/bytes", "things/none", "things/a?page=x")
@@ -429,6 +432,9 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     local, host = load(tmp_path / "local"), isolated()
     ours, theirs = await seen(host), await seen(local)
     assert ours == theirs
+    about, page = ours[1].resources
+    assert about.meta["acme/kind"] == "text"
+    assert page.meta["ui"] == {"csp": {}}
     reasons = [item.hidden_reason for item in host.visible().prompts]
     assert reasons == ["", "it needs the tool 'gone', which is not served", ""]
 

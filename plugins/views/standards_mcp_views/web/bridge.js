@@ -65,8 +65,10 @@ class Client {
   }
 
   async callTool(name, args) {
-    const result = await this.request("tools/call", { name, arguments: args });
-    if (result.isError) throw new Error(textOf(result) || "The tool failed.");
+    const result = await this.request("tools/call", { name, arguments: args }).catch((error) => {
+      throw new Error(`The client did not call ${name}: ${error.message}`);
+    });
+    if (result.isError) throw new Error(result.structuredContent?.message ?? (textOf(result) || "The tool failed."));
     return result.structuredContent ?? JSON.parse(textOf(result));
   }
 

@@ -14,10 +14,31 @@ function button(label, act, properties = {}) {
   return element("button", { type: "button", onclick: act, ...properties }, label);
 }
 
+// Grows with each page and each call that replaces the page, so that a late answer changes nothing.
+let turn = 0;
+
+// Shows a page. If the focus is inside the old one, a person asked for the new one: it gets the focus.
 function show(...children) {
+  turn += 1;
   const main = document.querySelector("main");
+  const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(...children.filter(Boolean));
   main.scrollTop = 0;
+  if (!hadFocus) return;
+  const target = main.querySelector("h1") ?? main;
+  target.tabIndex = -1;
+  target.focus();
+}
+
+// Calls a tool, and renders its answer unless a newer page or call came meanwhile.
+async function ask(client, name, args, render, fail = (text) => announce(text, true)) {
+  const own = ++turn;
+  try {
+    const data = await client.callTool(name, args);
+    if (own === turn) render(data);
+  } catch (error) {
+    if (own === turn) fail(error.message);
+  }
 }
 
 function notice(text, { isError = false } = {}) {
@@ -77,5 +98,9 @@ async function start(name, render) {
   });
   client.on("ui/notifications/tool-input", (params) => { client.input = params.arguments ?? {}; });
   show(notice("Waiting for the answer …"));
-  await client.connect();
+  try {
+    await client.connect();
+  } catch (error) {
+    show(notice(`The client does not open this view: ${error.message}`, { isError: true }));
+  }
 }

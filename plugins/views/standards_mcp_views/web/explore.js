@@ -1,6 +1,7 @@
 // The page in a browser: search as you type, browse, and a list of collected standards.
 class LocalServer {
   constructor() {
+    this.input = {};
     this.capabilities = { serverTools: {}, openLinks: {}, downloadFile: {}, message: {} };
     this.sayLabel = "Collect";
     this.collected = new Map(JSON.parse(sessionStorage.getItem("collected") ?? "[]"));
@@ -50,7 +51,6 @@ const PAUSE = 150;
 
 function explorePage() {
   const server = new LocalServer();
-  let latest = 0;
   let timer = 0;
   const query = element("input", {
     type: "search", "aria-label": "Describe an activity", placeholder: "Describe an activity, or type a code",
@@ -73,7 +73,6 @@ function explorePage() {
   }
 
   function choose(page) {
-    latest += 1;
     clearTimeout(timer);
     page();
   }
@@ -82,22 +81,15 @@ function explorePage() {
     const text = query.value.trim();
     if (!text) return choose(browse);
     const args = { activity: text, max_results: 20, ...(grade.value && { grade: grade.value }) };
-    await load("find_relevant_standards", args, (data) => resultsPage(server, data));
+    await ask(server, "find_relevant_standards", args, (data) => resultsPage(server, data), fail);
   }
 
   function browse() {
-    return load("browse_standards", {}, (data) => treePage(server, data));
+    return ask(server, "browse_standards", {}, (data) => treePage(server, data), fail);
   }
 
-  // A slow answer never replaces a newer one.
-  async function load(name, args, render) {
-    const turn = ++latest;
-    try {
-      const data = await server.callTool(name, args);
-      if (turn === latest) render(data);
-    } catch (error) {
-      if (turn === latest) show(notice(error.message, { isError: true }));
-    }
+  function fail(text) {
+    show(notice(text, { isError: true }));
   }
 
   function showCollected() {

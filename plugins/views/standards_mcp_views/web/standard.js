@@ -52,25 +52,19 @@ async function openStandard(client, id, back) {
     return;
   }
   announce("Looking it up …");
-  try {
-    const data = await client.callTool("get_standard_details", { standard_id: id });
+  await ask(client, "get_standard_details", { standard_id: id }, (data) => {
     show(...standardPage(client, data.results[0], { back }));
-  } catch (error) {
-    announce(error.message, true);
-  }
+  });
 }
 
 async function showRelated(client, standard, lookUp) {
   announce("Looking for the grades before and after …");
-  try {
-    const data = await client.callTool("get_related_standards", { standard_id: standard._id });
+  await ask(client, "get_related_standards", { standard_id: standard._id }, (data) => {
     const related = data.results ?? [];
     const place = document.querySelector("#related");
     place.replaceChildren(related.length ? section("Before and after", related, lookUp) : notice("None is known."));
     announce("");
-  } catch (error) {
-    announce(error.message, true);
-  }
+  });
 }
 
 async function say(client, standards) {

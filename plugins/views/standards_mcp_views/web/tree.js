@@ -1,14 +1,58 @@
 // A level of the tree of standards, whose nodes open in place.
 function treePage(client, data) {
-  const nodes = data.results ?? [];
-  if (!nodes.length) return show(notice(data.message || "There is nothing here."));
-  const page = () => show(element("h1", {}, "Standards"), top, statusLine());
-  const top = level(client, nodes, page);
+  if (!data.results?.length) return show(notice(data.message || "There is nothing here."));
+  const { parent = "", page: first = 1 } = client.input ?? {};
+  const title = first > 1 ? `Standards, from page ${first}` : "Standards";
+  const page = () => show(element("h1", {}, title), top, statusLine());
+  const top = level(client, client.input && parent, data, page);
   return page();
 }
 
-function level(client, nodes, page) {
-  return element("ul", { className: "tree" }, ...nodes.map((node) => treeNode(client, node, page)));
+// The nodes of an answer, and a button for those of its next page. Without *parent*, nothing more can be asked.
+function level(client, parent, data, page) {
+  const list = element("ul", { className: "tree" });
+  add(data);
+  return list;
+
+  function add({ results = [], next_page: next }) {
+    const nodes = results.map((node) => treeNode(client, node, page));
+    list.append(...nodes);
+    if (next) list.append(rest(next));
+    return nodes;
+  }
+
+  function rest(next) {
+    if (parent === undefined || !client.capabilities.serverTools) {
+      return element("li", { className: "muted" }, `There are more. Ask for page ${next} in the chat.`);
+    }
+    const more = button("Show more", async () => {
+      const answer = await callInPlace(client, more, { parent, page: next });
+      if (!answer) return;
+      const hadFocus = document.activeElement === more;
+      item.remove();
+      const [node] = add(answer);
+      if (hadFocus) node?.querySelector("button")?.focus();
+    });
+    const item = element("li", {}, more);
+    return item;
+  }
+}
+
+// Returns a level of the tree for a button of it, or null if the call fails.
+async function callInPlace(client, pressed, args) {
+  const own = turn;
+  pressed.disabled = true;
+  try {
+    const answer = await client.callTool("browse_standards", args);
+    if (own === turn) announce("");
+    return answer;
+  } catch (error) {
+    if (own === turn) announce(error.message, true);
+    return null;
+  } finally {
+    pressed.disabled = false;
+    if (own === turn) pressed.focus();
+  }
 }
 
 function treeNode(client, node, page) {
@@ -34,36 +78,18 @@ function openerOf(client, node, label, page) {
   async function toggle() {
     const isOpen = opener.getAttribute("aria-expanded") === "true";
     if (isOpen) children?.remove();
-    else if (!(await load())) return;
+    else if (!(await open())) return;
     opener.setAttribute("aria-expanded", String(!isOpen));
     opener.textContent = isOpen ? "▸" : "▾";
   }
 
-  async function load() {
-    opener.disabled = true;
-    try {
-      children ??= level(client, await allPages(client, node._id), page);
-      opener.closest("li").append(children);
-      announce("");
-      return true;
-    } catch (error) {
-      announce(error.message, true);
-      return false;
-    } finally {
-      opener.disabled = false;
-      opener.focus();
+  async function open() {
+    if (!children) {
+      const answer = await callInPlace(client, opener, { parent: node._id });
+      if (!answer) return false;
+      children = level(client, node._id, answer, page);
     }
+    opener.closest("li").append(children);
+    return true;
   }
-}
-
-const MOST_PAGES = 20;
-
-async function allPages(client, parent) {
-  const nodes = [];
-  for (let page = 1; page <= MOST_PAGES; page += 1) {
-    const data = await client.callTool("browse_standards", { parent, page });
-    nodes.push(...data.results);
-    if (!/Call again with page = /.test(data.message ?? "")) break;
-  }
-  return nodes;
 }
