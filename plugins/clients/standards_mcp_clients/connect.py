@@ -135,8 +135,10 @@ async def _check(url: str, token: str) -> str:
             raise StandardsMcpError(str(answer["error"]["message"]))
     if len(answers) < 2:  # noqa: PLR2004  - the two questions
         raise StandardsMcpError(f"{url} did not answer within {_CHECK_SECONDS} seconds")
-    about, listing = (answer.get("result") or {} for answer in answers)
-    server = about.get("serverInfo") or about.get("_meta", {}).get(_SERVER_KEY, {})
+    results: list[dict[str, Any]] = [answer.get("result") or {} for answer in answers]
+    about, listing = results[:2]
+    meta: dict[str, Any] = about.get("_meta") or {}
+    server: dict[str, Any] = about.get("serverInfo") or meta.get(_SERVER_KEY) or {}
     name, version = server.get("name", "a server"), server.get("version", "")
     return f"{url} answers: {name} {version} with {len(listing.get('tools', []))} tools"
 
