@@ -1,6 +1,6 @@
 """SHA-256 digests of what a report was made from: catalog, model, settings and input.
 
-Two reports with equal digests were made from the same standards, model, settings and files.
+Equal digests mean equal standards, model, settings and files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from importlib import metadata, resources
 from typing import IO, Any, Final
 
 from standards_mcp_catalog import Catalog, StandardRecord
-from standards_mcp_encoders import is_minilm
 
 _CHUNK: Final = 1 << 20
 _MODEL_FILE: Final = "minilm.onnx"
@@ -120,6 +119,8 @@ async def catalog_digest(catalog: Catalog) -> str:
 
 
 def _model_digest(name: str) -> str:
+    from standards_mcp_encoders import is_minilm  # noqa: PLC0415  - costs start-up time
+
     if not is_minilm(name):
         return digest_of(name)
     return digest_of((resources.files("standards_mcp_encoders") / _MODEL_FILE).read_bytes())

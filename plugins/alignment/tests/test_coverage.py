@@ -115,7 +115,7 @@ def test_equal_reports_have_equal_digests(ask: Any, starter: LocalCatalog) -> No
     [
         ({"activities": []}, "invalid_input", "activities is empty"),
         ({"activities": ["", " \n"]}, "invalid_input", "activities is empty"),
-        ({"activities": ["x"] * 2_000}, "invalid_input", "standards-mcp align"),
+        ({"activities": ["x"] * 2_000}, "invalid_input", "standards-mcp alignment align"),
         ({"activities": ["x"] * 10_000}, "invalid_input", "send fewer in one call"),
         ({"activities": ["x" * 9_000]}, "invalid_input", "Activity 1 has 9,000 characters"),
         ({"grade": "K-2"}, "invalid_input", "Pass one grade, such as '2'"),

@@ -15,9 +15,7 @@ from .tool import NAME
 
 @click.command(
     "check",
-    epilog=examples(
-        "alignment check lesson.docx --grade 4", "alignment check - --json < lesson.md"
-    ),
+    epilog=examples("alignment check lesson.docx --grade 4", "alignment check - --json"),
 )
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--grade", help="Grade or grades, for example 3, K-2 or 'high school'.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import BeforeValidator, Field
 
 from standards_mcp import InvalidInputError, Prompt, Tool, ToolResult
+from standards_mcp_alignment.arguments import as_text
 from standards_mcp_catalog import Catalog
 
 from .envelope import AlignmentCheck
@@ -26,25 +27,16 @@ without a code get suggestions. Call it before you hand out a text with codes th
 yourself. To find standards for an activity, call find_relevant_standards instead."""
 
 
-def _as_text(value: object) -> object:
-    """Return ["3.NF.1", 4] as "3.NF.1, 4": models send grades as numbers, and codes as lists."""
-    if isinstance(value, list):
-        written = [_as_text(each) for each in cast("list[object]", value)]
-        texts = [each for each in written if isinstance(each, str)]
-        return ", ".join(texts) if len(texts) == len(written) else written
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 Text = Annotated[
     str,
     Field(description="The lesson as it is: text, Markdown or HTML, up to 100,000 characters."),
 ]
 Codes = Annotated[
-    str, BeforeValidator(_as_text), Field(description="Codes alone, separated by commas.")
+    str, BeforeValidator(as_text), Field(description="Codes alone, separated by commas.")
 ]
 Grade = Annotated[
     str | None,
-    BeforeValidator(_as_text),
+    BeforeValidator(as_text),
     Field(
         description="The students' grade: 'K', '3', 'K-2', 'high school'. Left out, the grade that "
         "the text states counts; 'any' ignores it."

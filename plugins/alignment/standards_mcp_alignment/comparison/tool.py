@@ -172,8 +172,8 @@ Cite codes from the answer only. If the text of a standard is a paraphrase, say 
 @click.command(
     "compare",
     epilog=examples(
-        'alignment compare "Ohio 2010" "Ohio 2017" --subject math --grade 4',
-        "alignment compare OLD_SET_ID NEW_SET_ID --detail full --json",
+        'alignment compare "Ohio 2010" "Ohio 2017" --grade 4',
+        "alignment compare OLD_SET_ID NEW_SET_ID --json",
     ),
 )
 @click.argument("left")

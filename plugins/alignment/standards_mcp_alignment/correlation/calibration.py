@@ -31,8 +31,8 @@ class Calibration:
         bias: Weight of the constant.
         weights: Weight of each feature.
         reliability: Results of the regression, rising, and the share of right pairs for each.
-        supported: Pairs of a precision and the least probability above which held-out pairs reach
-            it, at the lower end of a 95 % interval. Other precisions are not supported.
+        supported: Pairs of a precision and the threshold above which the lower 95 % bound of the
+            held-out precision reaches it. Other precisions are not supported.
         sha256: Digest of the file.
     """
 

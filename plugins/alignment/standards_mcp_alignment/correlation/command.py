@@ -22,7 +22,7 @@ from .features import DEPTH
 from .journal import Journal
 from .outcomes import AlignmentReport
 from .report_texts import summary_lines
-from .reports import BY_SUFFIX, Format, format_of, render
+from .reports import BY_SUFFIX, Format, format_of, is_report, render
 from .review import read_review, write_review
 from .run import Options, align, read_inputs
 
@@ -40,7 +40,7 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
         "align",
         epilog=examples(
             "alignment align lessons --grade 4 --out alignment.html",
-            "alignment align course.imscc --jurisdiction Texas --auto 0.95 --out course.csv",
+            "alignment align course.imscc --auto 0.95 --out course.csv",
         ),
     )
     @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -56,11 +56,11 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
     )  # fmt: skip
     @click.option(
         "--auto", type=click.FloatRange(0, 1, min_open=True), metavar="PRECISION",
-        help="Accept pairs without a person, as far as this precision was measured.",
+        help="Accept pairs automatically if held-out data supports this precision.",
     )  # fmt: skip
     @click.option(
         "--each", "split", type=click.Choice(get_args(Split)), default="file", show_default=True,
-        help="What is one item in a document.",
+        help="Split documents into one item for each file or section.",
     )  # fmt: skip
     @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The report.")
     @click.option(
@@ -89,6 +89,7 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
         kind = kind or (format_of(out) if out else None) or "markdown"
         if out and not review:
             review = out.with_name(f"{out.stem}.review.csv")
+        _check_outputs(paths, out, review)
         try:
             with _locked(path for path in (out, review) if out and path):
                 report, open_rows = _run(open_catalog, paths, Options(**options), out, review)
@@ -105,6 +106,30 @@ def align_command(open_catalog: Callable[[], Catalog]) -> click.Command:
         return Report(data, lambda: _out_text(report, out, review, open_rows), exit_code)
 
     return align_files
+
+
+def _check_outputs(paths: Sequence[Path], out: Path | None, review: Path | None) -> None:
+    """Check that the run replaces no input, and that it has two outputs.
+
+    Raises:
+        click.UsageError: An output is an input or the other output.
+    """
+    if out and review and out.resolve() == review.resolve():
+        raise click.UsageError("--out and --review are the same file; name another one")
+    inputs = {path.resolve() for path in paths}
+    for option, path in (("--out", out), ("--review", review)):
+        if path and path.resolve() in inputs:
+            raise click.UsageError(f"{option} {path} is one of PATHS; name another file")
+    # The review file is recognised when it is read.
+    if out and out.is_file() and any(out.resolve().is_relative_to(path) for path in inputs):
+        try:
+            is_earlier_report = is_report(out)
+        except OSError as error:
+            raise click.UsageError(f"{out} cannot be read: {error.strerror}") from None
+        if not is_earlier_report:
+            raise click.UsageError(
+                f"--out {out} is a file in PATHS, and no earlier report; name another file"
+            )
 
 
 def _run(

@@ -9,6 +9,7 @@ from typing import Final
 from standards_mcp_alignment.inputs import Item
 
 from .correlator import Correlation, Correlator, Pair
+from .features import MEASURED_WORDS, words_in
 from .outcomes import Outcome, Status, Verdict
 from .review import Decision, ReviewKey, review_key
 from .scope import Scope
@@ -44,11 +45,17 @@ class Decider:
             CatalogError: The catalog cannot be read.
         """
         # The precision was measured on standards of one jurisdiction.
-        least = self._least if self._scope.of(item).is_one_jurisdiction else None
+        least = self._least if self._scope.of(item).jurisdictions == 1 else None
         pairs = {pair.id: pair for pair in correlation.pairs}
         decisions = self._decisions.get(review_key(item.digest, "")[0], {})
         verdicts: dict[str, Verdict] = {}
         notes = list(correlation.notes)
+        if len(words_in(item.content)) > MEASURED_WORDS:
+            least = None
+            notes.append(
+                f"probabilities were measured on texts of up to {MEASURED_WORDS} different words; "
+                "this one has more, so nothing is accepted automatically"
+            )
         for standard_id, decision in decisions.items():
             pair = pairs.pop(standard_id, None)
             for verdict in await self._decided(standard_id, pair, decision, notes):

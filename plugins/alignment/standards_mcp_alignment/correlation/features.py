@@ -26,7 +26,9 @@ _COMMON: Final = frozenset(
 _ENDINGS: Final = ("ing", "ions", "ion", "ies", "es", "ed", "s")
 _SHORTEST_STEM: Final = 3
 _MOST_WORDS: Final = 100
-"""The texts of the calibration have no more different words."""
+"""More words count as so many, as in the fit of the calibration."""
+MEASURED_WORDS: Final = 102
+"""Number of different words of the longest text that was measured."""
 _COMPARED: Final = 9
 
 

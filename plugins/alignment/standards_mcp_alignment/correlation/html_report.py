@@ -44,6 +44,7 @@ _HEAD: Final = """\
 <main>
 <h1>Alignment report</h1>
 """
+HTML_BEGINNING: Final = _HEAD.partition("<style>")[0]
 _TAIL: Final = "</main>\n</body>\n</html>\n"
 
 

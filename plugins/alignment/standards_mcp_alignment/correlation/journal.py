@@ -82,7 +82,7 @@ class Journal:
                 entry: Any = json.loads(line)
                 self._entries[str(entry["key"])] = Correlation.from_dict(entry)
             except (ValueError, KeyError, TypeError):
-                continue  # a line that nobody can read is searched again
+                continue  # Skip a damaged line; its item is searched again.
 
 
 def _line(key: str, correlation: Correlation) -> bytes:

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from standards_mcp_alignment.provenance import Provenance
 
-from .html_report import html_report
+from .html_report import HTML_BEGINNING, html_report
 from .outcomes import AlignmentReport, Outcome, Verdict, spreadsheet_cell
 from .report_texts import digests, probability_text, status_text, summary_lines
 
@@ -30,12 +30,28 @@ _COLUMNS: Final = (
     "probability", "score", "basis", "code", "standard", "grades", "jurisdiction", "standard_set",
     "statement", "notes", "catalog_sha256", "model_sha256", "settings_sha256", "input_sha256",
 )  # fmt: skip
+_BEGINNINGS: Final = (
+    "file,place,id,item,title,",
+    '{\n "summary": {\n  "files": ',
+    "# Alignment report\n\n- ",
+    HTML_BEGINNING,
+)
 _MARKS: Final = re.compile(r"([\\`*_\[\]|~])")
 
 
 def format_of(path: Path) -> Format | None:
     """Return the format of a file by its suffix, or None."""
     return BY_SUFFIX.get(path.suffix.lower())
+
+
+def is_report(path: Path) -> bool:
+    """Return True if a file begins as a report of an earlier run.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(1_000).startswith(_BEGINNINGS)
 
 
 def render(report: AlignmentReport, kind: Format) -> str:
@@ -82,7 +98,12 @@ def _csv_row(
 
 
 def _markdown(report: AlignmentReport) -> str:
-    lines = ["# Alignment report", "", *(f"- {line}" for line in summary_lines(report)), ""]
+    lines = [
+        "# Alignment report",
+        "",
+        *(f"- {_escaped(line)}" for line in summary_lines(report)),
+        "",
+    ]
     for outcome in report.outcomes:
         item = outcome.item
         lines += [f"## {_escaped(item.title)}", "", f"File: {_escaped(item.where)}", ""]

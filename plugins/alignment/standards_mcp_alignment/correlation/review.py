@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from standards_mcp import InvalidInputError
 from standards_mcp.files import replacing
+from standards_mcp_alignment.inputs.items import InputError
 from standards_mcp_alignment.inputs.tables import decoded, dialect_of
 
 from .outcomes import Outcome, spreadsheet_cell
@@ -50,7 +51,8 @@ class Decision:
 
 def review_key(item_digest: str, standard_id: str) -> ReviewKey:
     """Return the key of a decision."""
-    return item_digest[:_KEY_LENGTH], standard_id
+    # Spreadsheets change 16 digits, or such as 123e456, to a rounded number.
+    return f"i-{item_digest[:_KEY_LENGTH]}", standard_id
 
 
 def read_review(path: Path) -> dict[ReviewKey, Decision]:
@@ -61,11 +63,24 @@ def read_review(path: Path) -> dict[ReviewKey, Decision]:
         OSError: The file cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            text = decoded(file.read(_LARGEST))
+        if path.stat().st_size > _LARGEST:
+            raise InvalidInputError(f"{path} is larger than {_LARGEST // 1_000_000} MB; split it")
+        text = decoded(path.read_bytes())
     except FileNotFoundError:
         return {}
-    rows = csv.DictReader(io.StringIO(text, newline=""), dialect=dialect_of(text))
+    except InputError as error:
+        raise InvalidInputError(f"{path}, line 1: {error}, as CSV") from None
+    # Strict, because an open quotation mark would swallow the decisions in the rows below it.
+    lines = io.StringIO(text, newline="")
+    rows = csv.DictReader(lines, dialect=dialect_of(text), strict=True)
+    try:
+        return _decisions(path, rows)
+    except csv.Error as error:
+        line = rows.reader.line_num
+        raise InvalidInputError(f"{path}, line {line}: it is not a table: {error}") from None
+
+
+def _decisions(path: Path, rows: csv.DictReader[str]) -> dict[ReviewKey, Decision]:
     if missing := _NEEDED - set(rows.fieldnames or ()):
         raise InvalidInputError(
             f"{path} is not a review file: it has no column {min(missing)!r}. Name another file "
@@ -131,7 +146,7 @@ def write_review(
 
 
 def review_rows(outcome: Outcome) -> Sequence[dict[str, str]]:
-    """Return the rows of an item without decisions; standards that a person added have none."""
+    """Return the rows of an item, without decisions. Standards that a person added get no row."""
     item = outcome.item
     return [
         {

@@ -147,7 +147,7 @@ def _least_probability(
     least = None if auto is None else calibration.least_probability(auto)
     if auto is not None and least is None:
         note = (
-            f"No held-out pairs support a precision of {auto:.0%}, so no pair is accepted "
+            f"No held-out pairs support a precision of {auto * 100:.12g}%, so no pair is accepted "
             "automatically."
         )
         return None, [note]
@@ -155,7 +155,7 @@ def _least_probability(
 
 
 def _mixed_jurisdictions(scope: Scope, items: Sequence[Item]) -> list[str]:
-    mixed = sum(not scope.of(item).is_one_jurisdiction for item in items)
+    mixed = sum(scope.of(item).jurisdictions > 1 for item in items)
     note = (
         f"{counted(mixed, 'item')} of {len(items):,} were compared with the standards of several "
         "jurisdictions. Probabilities were measured within one, so nothing is accepted "

@@ -29,13 +29,13 @@ class ItemScope:
 
     Attributes:
         is_graded: True if the filter limits the grade.
-        is_one_jurisdiction: True if all standards in the filter are of one jurisdiction.
+        jurisdictions: Number of jurisdictions whose standards pass the filter.
         notes: Values of the item that were ignored.
     """
 
     filter: Node | None
     is_graded: bool
-    is_one_jurisdiction: bool
+    jurisdictions: int
     notes: tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ class Scope:
                 notes.append(f"no standards of the subject {quoted(subject)} are loaded; all count")
         places = {jurisdiction_key(item.jurisdiction_title) for item in sets}
         expression = parse_filter(combine(self.base, *limits))
-        return ItemScope(expression, is_graded, len(places) == 1, tuple(notes))
+        return ItemScope(expression, is_graded, len(places), tuple(notes))
 
 
 async def open_scope(

@@ -130,7 +130,7 @@ def _checked(activities: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
         raise InvalidInputError(
             f"activities has {len(activities):,} entries, at most {_MOST_ACTIVITIES} are checked "
             "at once. Check one unit at a time. For a whole catalogue of lessons, the operator has "
-            "the command `standards-mcp align`."
+            "the command `standards-mcp alignment align`."
         )
     plain = [without_surrogates(text).strip() for text in activities]
     texts = [(number, text) for number, text in enumerate(plain, 1) if text]
@@ -193,8 +193,8 @@ Cite codes from the answer only. If the text of a standard is a paraphrase, say 
 @click.command(
     "coverage",
     epilog=examples(
-        'alignment coverage --grade 3 --subject math "Fold paper strips into thirds" 3.MD.A.1',
-        "alignment coverage --grade 3 --subject math --file unit.txt --plan",
+        'alignment coverage --grade 3 --subject math "Fold paper"',
+        "alignment coverage --grade 3 --subject math --plan 3.MD.A.1",
     ),
 )
 @click.argument("activities", nargs=-1, metavar="[ACTIVITY]...")

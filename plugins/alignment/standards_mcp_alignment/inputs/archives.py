@@ -97,4 +97,7 @@ def _check_directory(file: IO[bytes]) -> None:
 
 
 def _too_many_members() -> InputError:
-    return InputError(f"it has more than {MOST_MEMBERS:,} members or 4 GB; split it")
+    return InputError(
+        f"it has more than {MOST_MEMBERS:,} members, more than 4 GB, or a directory of more than "
+        "10 MB; split it"
+    )
