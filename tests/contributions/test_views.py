@@ -115,7 +115,7 @@ async def test_a_tool_for_views_only_says_so(make_host: MakeHost, open_client: O
     ("fields", "reason"),
     [
         ({"uri": "books://found"}, "begins with ui://"),
-        ({"uri": "ui://books/{id}", "function": lambda id: PAGE}, "uri without variables"),
+        ({"uri": "ui://books/{part}", "function": lambda part: part}, "uri without variables"),
         ({"mime_type": "text/html"}, "a view has the mime_type"),
         ({"view_of": "books.find"}, "tuple of tool names"),
         ({"meta": {"ui": {1, 2}}}, "its meta is not a JSON object"),

@@ -48,10 +48,8 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Level:
         more = f" Call again with page = {page + 1}." if has_more else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
     notes = (*(() if index.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
-    level: Level = {**answer(shown, message, notes)}
-    if has_more:
-        level["next_page"] = page + 1
-    return level
+    level = answer(shown, message, notes)
+    return {**level, "next_page": page + 1} if has_more else {**level}
 
 
 async def _below(catalog: Catalog, index: StandardSets, parent: str) -> _Listing:

@@ -1,5 +1,4 @@
-"""``standards-mcp views explore``: the views in a browser on this machine, for people without a
-client.
+"""``standards-mcp views explore``: the views in a browser on this machine.
 
 The page and its calls have an address with a token, on loopback. Calls run one at a time in the
 main thread.

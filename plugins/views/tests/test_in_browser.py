@@ -268,7 +268,8 @@ async def test_a_client_that_refuses_the_view_is_named_in_the_page(show: Show):
             """(html) => {
               addEventListener("message", ({ data, source }) => {
                 const error = { code: -32603, message: "No views today." };
-                if (data.method === "ui/initialize") source.postMessage({ jsonrpc: "2.0", id: data.id, error }, "*");
+                const answer = { jsonrpc: "2.0", id: data.id, error };
+                if (data.method === "ui/initialize") source.postMessage(answer, "*");
               });
               const frame = document.createElement("iframe");
               frame.sandbox = "allow-scripts";
