@@ -132,7 +132,7 @@ def test_a_closed_tab_prints_nothing(
 ):
     server = Server()
     try:
-        raise error  # noqa: TRY301  - the server reads the error in force
+        raise error
     except (BrokenPipeError, ValueError):
         server.handle_error(None, ("127.0.0.1", 1))
     server.server_close()
