@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from standards_mcp import InvalidInputError
 from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
@@ -48,8 +48,10 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Level:
         more = f" Call again with page = {page + 1}." if has_more else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
     notes = (*(() if index.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
-    level = answer(shown, message, notes)
-    return {**level, "next_page": page + 1} if has_more else {**level}
+    level = cast("Level", answer(shown, message, notes))
+    if has_more:
+        level["next_page"] = page + 1
+    return level
 
 
 async def _below(catalog: Catalog, index: StandardSets, parent: str) -> _Listing:
