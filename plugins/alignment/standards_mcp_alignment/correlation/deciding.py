@@ -50,7 +50,7 @@ class Decider:
         decisions = self._decisions.get(review_key(item.digest, "")[0], {})
         verdicts: dict[str, Verdict] = {}
         notes = list(correlation.notes)
-        if len(words_in(item.content)) > MEASURED_WORDS:
+        if least is not None and len(words_in(item.content)) > MEASURED_WORDS:
             least = None
             notes.append(
                 f"probabilities were measured on texts of up to {MEASURED_WORDS} different words; "

@@ -310,6 +310,77 @@ def test_auto_accepts_what_the_calibration_supports(align, lessons, monkeypatch)
     assert json.loads(align(lessons, *options).stdout)["summary"]["accepted"] > 0
 
 
+def test_a_text_that_is_longer_than_the_measured_ones_is_not_accepted(align, tmp_path, monkeypatch):
+    loaded = calibration.load_calibration()
+    supported = dataclasses.replace(loaded, supported=((0.9, 0.0),))
+    monkeypatch.setattr(
+        "standards_mcp_alignment.correlation.run.load_calibration", lambda: supported
+    )
+    words = " ".join(
+        f"word{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(200)
+    )
+    (tmp_path / "long.md").write_text(f"Fold paper strips. {words}\n", "utf-8")
+    options = ("--jurisdiction", "Aland", "--json")
+    report = json.loads(align(tmp_path / "long.md", *options, "--auto", "0.9").stdout)
+    assert report["summary"]["accepted_automatically"] == 0
+    assert "this one has more" in report["items"][0]["notes"][0]
+    plain = json.loads(align(tmp_path / "long.md", *options).stdout)
+    assert plain["items"][0]["notes"] == []
+
+
+def test_an_output_replaces_neither_an_input_nor_the_other_output(align, lessons, tmp_path):
+    source = tmp_path / "c.csv"
+    source.write_text("title\nFold paper strips\n", "utf-8")
+    before = source.read_bytes()
+    for options in (
+        (source, "--out", source),
+        (source, "--out", tmp_path / "r.json", "--review", source),
+        (source, "--out", tmp_path / "r.csv", "--review", tmp_path / "r.csv"),
+        (lessons, "--out", lessons / "strips.md"),
+    ):
+        align(*options, status=2)
+    assert source.read_bytes() == before
+    assert (lessons / "strips.md").read_text("utf-8").startswith("# Strips")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"PK\x03\x04\x00\xff\xfe", "line 1"),
+        (b'decision,replacement,item,standard\n"accept,,a,b\n', "not a table"),
+    ],
+)
+def test_a_review_file_of_another_program_is_refused(align, lessons, tmp_path, content, reason):
+    review = tmp_path / "own.csv"
+    review.write_bytes(content)
+    output = align(lessons, "--out", tmp_path / "r.json", "--review", review, status=2).output
+    assert reason in re.sub(r"[\s│]+", " ", output)
+    assert review.read_bytes() == content
+
+
+def test_a_review_file_that_is_too_large_is_refused_and_kept(align, lessons, tmp_path, monkeypatch):
+    out, review = tmp_path / "r.json", tmp_path / "r.review.csv"
+    align(lessons, "--out", out)
+    before = review.read_bytes()
+    monkeypatch.setattr("standards_mcp_alignment.correlation.review._LARGEST", len(before) - 1)
+    assert "is larger than" in align(lessons, "--out", out, status=2).output
+    assert review.read_bytes() == before
+
+
+def test_a_spreadsheet_takes_no_key_of_a_decision_for_a_number(align, lessons, tmp_path):
+    align(lessons, "--out", tmp_path / "r.json")
+    assert all(row["item"].startswith("i-") for row in rows(tmp_path / "r.review.csv"))
+
+
+def test_names_in_the_summary_are_no_markup(align, tmp_path):
+    (tmp_path / "_x_ [y](z).md").write_text("\x00", "utf-8")
+    (tmp_path / "good.md").write_text("Fold paper strips", "utf-8")
+    align(tmp_path, "--out", tmp_path / "report.md")
+    report = (tmp_path / "report.md").read_text("utf-8")
+    assert "[y](z)" not in report
+    assert r"\[y\](z)" in report
+
+
 def test_without_the_measured_model_there_is_no_probability(align, lessons, monkeypatch):
     loaded = calibration.load_calibration()
     other = dataclasses.replace(loaded, model="other", supported=((0.9, 0.0),))
