@@ -375,7 +375,7 @@ def test_a_spreadsheet_takes_no_key_of_a_decision_for_a_number(align, lessons, t
 def test_names_in_the_summary_are_no_markup(align, tmp_path):
     (tmp_path / "_x_ [y](z).md").write_text("\x00", "utf-8")
     (tmp_path / "good.md").write_text("Fold paper strips", "utf-8")
-    align(tmp_path, "--out", tmp_path / "report.md")
+    align(tmp_path, "--out", tmp_path / "report.md", status=1)
     report = (tmp_path / "report.md").read_text("utf-8")
     assert "[y](z)" not in report
     assert r"\[y\](z)" in report
