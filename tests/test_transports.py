@@ -18,7 +18,8 @@ from support.peer import COMMAND
 from support.waiting import WAIT
 
 from standards_mcp import transports
-from standards_mcp.cli import cli, own_entry_points
+from standards_mcp._utils.entry_points import own_entry_points
+from standards_mcp.cli import cli
 from standards_mcp.cli import transports as finding
 
 DOCUMENT = (Path(__file__).parent.parent / "docs/plugins/transports.md").read_text("utf-8")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 import click
 from click.shell_completion import CompletionItem
 
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -42,17 +43,6 @@ COMMANDS: Final = {
 _COMMAND_OWNERS: Final = {"data": "catalog"}
 _MAX_HELP_WIDTH: Final = 200
 _NO_HELP: Final = "Commands of this plugin."
-
-
-def own_entry_points(group: str) -> dict[str, Any]:
-    """Return entry points of the host's own wheel, by name.
-
-    No configuration is needed to find these, so their commands run even if it is invalid.
-    """
-    from importlib import metadata
-
-    points: Any = metadata.distribution("standards-mcp").entry_points
-    return {point.name: point for point in points.select(group=group)}
 
 
 def own_names() -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import anyio
 import click
 
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import (
     Finding,
@@ -40,7 +41,6 @@ from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 from standards_mcp.server.handlers import MAX_PAGE_BYTES, definition_bytes, wire_tool
 
-from . import own_entry_points
 from .invocation import Invocation, this_program
 from .transports import service_findings
 

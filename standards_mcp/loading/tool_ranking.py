@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
-from standards_mcp._utils.installation import HOST
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp.contributions.tool_search import Scorer, shared_words
 
 log = logging.getLogger(__name__)
@@ -16,8 +15,7 @@ log = logging.getLogger(__name__)
 def open_tool_ranking(definitions: Sequence[Mapping[str, Any]]) -> Scorer:
     """Return a function that scores tools for a query, by shared words if there is no package."""
     try:
-        points: Any = metadata.distribution(HOST).entry_points
-        (point,) = points.select(group="standards_mcp.tool_ranking")
+        (point,) = own_entry_points("standards_mcp.tool_ranking").values()
         scorer: Scorer = point.load()(definitions)
     except Exception as exc:  # noqa: BLE001  - the search must work without the package
         log.warning("tools are ranked by shared words alone", extra={"reason": str(exc)})

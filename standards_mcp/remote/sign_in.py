@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 
-from standards_mcp._utils.installation import HOST
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp.calls.context import Principal
 from standards_mcp.plugin import Route
 
@@ -77,6 +76,5 @@ class SignIn(Protocol):
 
 def open_sign_in(*parameters: Any) -> SignIn:
     """Return the sign-in at a server; its package is in the host's wheel."""
-    points: Any = metadata.distribution(HOST).entry_points
-    sign_in: SignIn = points.select(group="standards_mcp.sign_in")["oauth"].load()(*parameters)
+    sign_in: SignIn = own_entry_points("standards_mcp.sign_in")["oauth"].load()(*parameters)
     return sign_in
