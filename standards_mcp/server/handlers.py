@@ -240,8 +240,8 @@ def cache_hints(host: Host) -> dict[str, Any]:
     auth = host.settings.server.auth
     is_public = not (auth.is_required or auth.tokens or auth.jwt.issuer)
     return {
-        "ttl_ms": _CACHE_MILLISECONDS if host.all_known else 0,
-        "cache_scope": "public" if is_public else "private",
+        "ttlMs": _CACHE_MILLISECONDS if host.all_known else 0,
+        "cacheScope": "public" if is_public else "private",
     }
 
 

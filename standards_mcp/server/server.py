@@ -230,8 +230,7 @@ class HostServer(Server[None]):
         if ctx.method == "server/discover":
             # Deprecated: the SDK advertises it because earlier clients may set a level.
             del answer["capabilities"]["logging"]
-            hints = cache_hints(self._host)
-            answer |= {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}
+            answer |= cache_hints(self._host)
         return answer
 
 

@@ -85,7 +85,5 @@ class _Skills:
         return {"resources": [children[uri] for uri in sorted(children)]}
 
     def _cache_hints(self, ctx: Context) -> dict[str, Any]:
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return {}
-        hints = cache_hints(self.host)
-        return {"ttlMs": hints["ttl_ms"], "cacheScope": hints["cache_scope"]}
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return cache_hints(self.host) if is_modern else {}
