@@ -126,6 +126,26 @@ def passages(text: str, span: int = 800, kept: int = 400, most: int = 4) -> list
     return [part if len(part) <= kept else textwrap.wrap(part, kept)[0] for part in parts]
 
 
+def depth_first(
+    roots: Iterable[StandardRecord], by_id: Mapping[str, StandardRecord]
+) -> list[StandardRecord]:
+    """Return *roots*, each followed by its subtree; children keep the order of their parent.
+
+    A record occurs once, at its first place.
+
+    Args:
+        by_id: The records below the roots by their ids; other children are left out.
+    """
+    ordered: dict[str, StandardRecord] = {}
+    pending = list(reversed(list(roots)))
+    while pending:
+        record = pending.pop()
+        if record.id not in ordered:
+            ordered[record.id] = record
+            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
+    return list(ordered.values())
+
+
 def ancestors_text(record: Mapping[str, Any]) -> str:
     """Return the descriptions of a record's ancestors, one a line, the root first.
 

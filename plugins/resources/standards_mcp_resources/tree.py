@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from standards_mcp import FilterExpression
 from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp_catalog.records import depth_first
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 MAX_STANDARDS: Final = 2_000
@@ -37,7 +38,7 @@ async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     members = await catalog.select(_in_set(set_id), MAX_STANDARDS)
     by_id = {each.id: each for each in members}
     # All members again, so that standards which no parent lists come at the end.
-    return _in_order([*_by_code(_topmost(members)), *_by_code(members)], by_id)
+    return depth_first([*_by_code(_topmost(members)), *_by_code(members)], by_id)
 
 
 async def outline_below(catalog: Catalog, root: StandardRecord) -> list[StandardRecord]:
@@ -51,7 +52,7 @@ async def outline_below(catalog: Catalog, root: StandardRecord) -> list[Standard
         wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in by_id)
         level = await catalog.fetch(list(wanted)) if wanted else ()
         by_id |= {each.id: each for each in level}
-    return _in_order([root], by_id)
+    return depth_first([root], by_id)
 
 
 async def siblings_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
@@ -86,16 +87,3 @@ def _topmost(members: Iterable[StandardRecord]) -> list[StandardRecord]:
 
 def _by_code(records: Iterable[StandardRecord]) -> list[StandardRecord]:
     return sorted(records, key=lambda each: code_order(each.statement_notation))
-
-
-def _in_order(
-    roots: Iterable[StandardRecord], by_id: Mapping[str, StandardRecord]
-) -> list[StandardRecord]:
-    ordered: dict[str, StandardRecord] = {}
-    pending = list(reversed(list(roots)))
-    while pending:
-        record = pending.pop()
-        if record.id not in ordered:
-            ordered[record.id] = record
-            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
-    return list(ordered.values())

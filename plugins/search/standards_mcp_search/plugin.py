@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import click
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -17,6 +17,7 @@ from standards_mcp import (
     hookimpl,
 )
 from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.arguments import as_text
 
 from .arguments import is_given, is_limiting
 from .command import search_command
@@ -45,15 +46,6 @@ Where text_status is 'paraphrase', say that the wording is not official, and lin
 """
 
 
-def _as_text(grade: object) -> object:
-    """Return 3 as "3" and [3, "4"] as "3, 4": models send grades as numbers and lists, too."""
-    if isinstance(grade, list):
-        written = [_as_text(each) for each in cast("list[object]", grade)]
-        texts = [each for each in written if isinstance(each, str)]
-        return ", ".join(texts) if len(texts) == len(written) else written
-    return str(grade) if isinstance(grade, int) and not isinstance(grade, bool) else grade
-
-
 def _existing_grade(grade: str | None) -> str | None:
     """Refuse an unknown grade as a part of the type, so that overrides of admins are checked."""
     if is_limiting(grade):
@@ -75,7 +67,7 @@ ResultCount = Annotated[
 ]
 Grade = Annotated[
     str | None,
-    BeforeValidator(_as_text),
+    BeforeValidator(as_text),
     AfterValidator(_existing_grade),
     Field(
         description="The students' grade or grades; pass it if it is known: 'K', '3', '3rd grade', "

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, cast
 from pydantic import BeforeValidator, Field
 
 from standards_mcp import InvalidInputError, Prompt, Tool, ToolResult
-from standards_mcp_alignment.arguments import as_text
 from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.arguments import as_text
 
 from .envelope import AlignmentCheck
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from standards_mcp_catalog import StandardRecord
-from standards_mcp_catalog.records import ancestors_text, comparable
+from standards_mcp_catalog.records import ancestors_text, comparable, depth_first
 from standards_mcp_catalog.vocabulary.names import POSTAL_CODES
 from standards_mcp_catalog.vocabulary.notation import canonical_key
 
@@ -120,11 +120,4 @@ def in_tree_order(records: Sequence[StandardRecord]) -> list[StandardRecord]:
     by_id = {record.id: record for record in records}
     roots = [record for record in records if record.parent_id not in by_id]
     roots.sort(key=lambda record: (record.education_levels, record.statement_notation or ""))
-    ordered = dict[str, StandardRecord]()
-    pending = [*records[::-1], *roots[::-1]]  # all records, in case no parent lists one
-    while pending:
-        record = pending.pop()
-        if record.id not in ordered:
-            ordered[record.id] = record
-            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
-    return list(ordered.values())
+    return depth_first([*roots, *records], by_id)  # all records, in case no parent lists one

@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field
 
 from standards_mcp import Prompt, Tool, ToolCaller, ToolResult
 from standards_mcp.commands import Report, examples, reports
-from standards_mcp_alignment.arguments import as_text
 from standards_mcp_alignment.commands import ask_report
 from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp_catalog.arguments import as_text
 
 from .answers import ComparisonAnswer
 

@@ -13,9 +13,9 @@ from pydantic import BeforeValidator, Field
 
 from standards_mcp import CallContext, InvalidInputError, Prompt, Tool, ToolCaller, ToolResult
 from standards_mcp.commands import Report, examples, reports
-from standards_mcp_alignment.arguments import as_list, as_text
 from standards_mcp_alignment.commands import ask_report
 from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.arguments import as_list, as_text
 from standards_mcp_catalog.records import without_surrogates
 
 from .answers import CoverageAnswer
