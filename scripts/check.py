@@ -20,6 +20,7 @@ so of the types, tests and package of the core.
 
 import configparser
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -145,6 +146,8 @@ def check_lean() -> int:
 
 def check_side_by_side() -> int:
     """Run the other checks and those of heavy plugins, each in a process of its own."""
+    # The checks `package` fill it side by side, each with its own distributions.
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
     share = {"CHECK_WORKERS": "1"}
 
     def check(names: str) -> tuple[str, subprocess.CompletedProcess[str]]:

@@ -56,7 +56,6 @@ def main() -> int:
     os.environ |= {"UV_NATIVE_TLS": "1", "UV_SYSTEM_CERTS": "1"}
     if sys.argv[1:]:
         return check_plugin(DISTRIBUTIONS[sys.argv[1]])
-    shutil.rmtree(DIST, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         wheel = check_distributions(scratch)
@@ -71,8 +70,6 @@ def main() -> int:
 
 def check_plugin(folder: Path) -> int:
     """Build one plugin, and use its wheel in an environment with the host alone."""
-    for file in DIST.glob(f"{project_of(folder)['name'].replace('-', '_')}-*"):
-        file.unlink()
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
         uv("build", "--wheel", "--out-dir", scratch / "host", ROOT)
@@ -89,15 +86,27 @@ def check_plugin(folder: Path) -> int:
 
 def check_distributions(scratch: Path) -> Path:
     """Build wheel and source distribution; the wheel holds the packages alone."""
-    uv("build", "--wheel", "--sdist", "--no-create-gitignore", "--out-dir", DIST, ROOT)
-    (wheel,) = DIST.glob("*.whl")
-    (sdist,) = DIST.glob("*.tar.gz")
+    wheel, sdist = build(ROOT)
     with zipfile.ZipFile(wheel) as archive:
         found = {name.split("/")[0] for name in archive.namelist()}
     others = {name for name in found - SHIPPED if not name.endswith(".dist-info")}
     expect(not others, f"the wheel holds {sorted(others)}, which is not part of the program")
     expect(builds(wheel, sdist, scratch), "the source distribution builds another wheel")
     return wheel
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build a distribution's wheel and source distribution into dist/, in place of older ones.
+
+    Checks of heavy plugins fill dist/ at the same time: only files of this distribution count.
+    """
+    name = file_name(folder)
+    for path in DIST.glob(f"{name}-*"):
+        path.unlink()
+    uv("build", "--wheel", "--sdist", "--no-create-gitignore", "--out-dir", DIST, folder)
+    (wheel,) = DIST.glob(f"{name}-*.whl")
+    (sdist,) = DIST.glob(f"{name}-*.tar.gz")
+    return wheel, sdist
 
 
 def builds(wheel: Path, source: Path, scratch: Path) -> bool:
@@ -137,10 +146,8 @@ def check_plugins(scratch: Path) -> None:
 
 def build_plugin(folder: Path, scratch: Path) -> Path:
     """Build a plugin's wheel and source distribution; each holds what the other does."""
-    name = project_of(folder)["name"].replace("-", "_")
-    uv("build", "--wheel", "--sdist", "--no-create-gitignore", "--out-dir", DIST, folder)
-    (wheel,) = DIST.glob(f"{name}-*.whl")
-    (sdist,) = DIST.glob(f"{name}-*.tar.gz")
+    name = file_name(folder)
+    wheel, sdist = build(folder)
     with zipfile.ZipFile(wheel) as archive:
         found = {entry.split("/")[0] for entry in archive.namelist()}
         typed = f"{name}/py.typed" in archive.namelist()
@@ -151,6 +158,11 @@ def build_plugin(folder: Path, scratch: Path) -> Path:
 
 def plugin_names(folder: Path) -> list[str]:
     return list(project_of(folder)["entry-points"]["standards_mcp.plugins"])
+
+
+def file_name(folder: Path) -> str:
+    """Return the name of a distribution as its files have it."""
+    return str(project_of(folder)["name"]).replace("-", "_")
 
 
 def project_of(folder: Path) -> dict[str, Any]:
