@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from support.skills import answer, skill_text, steps
 
 from standards_mcp.testing import Connect
 from standards_mcp_alignment import AlignmentPlugin
@@ -39,34 +40,14 @@ async def opened(connect: Connect, planted: Path) -> AsyncIterator[Open]:
     await catalog.aclose()
 
 
-async def text_of(client: Client, name: str) -> str:
-    (content,) = (await client.read_resource(f"skill://{name}/SKILL.md")).contents
-    return str(content.text)  # type: ignore[union-attr]
-
-
-def steps(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls in the text of a skill: the last tool named before each block of JSON."""
-    *blocks, _ = re.split(r"```json\n(.*?)```", text, flags=re.DOTALL)
-    calls = []
-    for before, arguments in zip(blocks[::2], blocks[1::2], strict=True):
-        calls.append((re.findall(r"[Cc]all\s+`(\w+)`", before)[-1], json.loads(arguments)))
-    return calls
-
-
 async def answers(client: Client, text: str) -> list[dict[str, Any]]:
-    found = []
-    for tool, arguments in steps(text):
-        result = await client.call_tool(tool, arguments)
-        assert not result.is_error, result.content
-        assert result.structured_content
-        found.append(result.structured_content)
-    return found
+    return [await answer(client, tool, arguments) for tool, arguments in steps(text)]
 
 
 @pytest.mark.parametrize("name", CALLS)
 async def test_the_calls_of_a_skill_succeed_and_its_words_exist(opened: Open, name: str):
     async with opened() as client:
-        text = await text_of(client, name)
+        text = await skill_text(client, name)
         assert [tool for tool, _ in steps(text)] == CALLS[name]
         shown = json.dumps(await answers(client, text))
         schemas = {each.name: each for each in (await client.list_tools()).tools}
@@ -77,7 +58,9 @@ async def test_the_calls_of_a_skill_succeed_and_its_words_exist(opened: Open, na
 
 async def test_the_checked_lesson_is_right_after_the_correction(opened: Open):
     async with opened() as client:
-        first, details, second = await answers(client, await text_of(client, "check-lesson-codes"))
+        first, details, second = await answers(
+            client, await skill_text(client, "check-lesson-codes")
+        )
     assert [each["status"] for each in first["codes"]] == ["ok", "wrong_grade", "unknown"]
     assert first["codes"][2]["nearest"]
     assert details["results"][0]["statement_notation"].endswith("3.NF.A.1")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp_types import TextResourceContents
 from support.environments import TOOLS
 from support.peer import COMMAND
+from support.skills import skill_text
 
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_guides import GuidesPlugin
@@ -24,9 +24,7 @@ NAMES = ("write-a-plugin", "operate-this-service")
 def text_of(connect: Connect, name: str) -> str:
     async def read() -> str:
         async with connect(GuidesPlugin, name="guides") as client:
-            (content,) = (await client.read_resource(f"skill://{name}/SKILL.md")).contents
-        assert isinstance(content, TextResourceContents)
-        return content.text
+            return await skill_text(client, name)
 
     return anyio.run(read)
 

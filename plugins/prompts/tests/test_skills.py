@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import TextResourceContents
+from support.skills import answer, skill_text, steps
 
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_catalog import Catalog, open_local
@@ -48,31 +46,6 @@ async def connect(connect: Connect, planted: Path) -> AsyncIterator[Open]:
     await catalog.aclose()
 
 
-async def text_of(client: Client, name: str, file: str = "SKILL.md") -> str:
-    (content,) = (await client.read_resource(f"skill://{name}/{file}")).contents
-    assert isinstance(content, TextResourceContents)
-    return content.text
-
-
-def steps(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls in the text of a skill: the last tool named before each block of JSON."""
-    *blocks, rest = re.split(r"```json\n(.*?)```", text, flags=re.DOTALL)
-    assert "```json" not in rest
-    calls, tool = [], ""
-    for before, arguments in zip(blocks[::2], blocks[1::2], strict=True):
-        named = re.findall(r"[Cc]all\s+`(\w+)`", before)
-        tool = named[-1] if named else tool
-        calls.append((tool, json.loads(arguments)))
-    return calls
-
-
-async def answer(client: Client, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    result = await client.call_tool(tool, dict(arguments))
-    assert not result.is_error, result.content
-    assert result.structured_content
-    return result.structured_content
-
-
 async def served(client: Client) -> list[str]:
     resources = (await client.list_resources()).resources
     return [each.name for each in resources if each.uri.endswith("/SKILL.md")]
@@ -81,7 +54,7 @@ async def served(client: Client) -> list[str]:
 @pytest.mark.parametrize("name", CALLS)
 async def test_the_calls_of_a_skill_succeed_as_its_text_says(connect: Open, name: str):
     async with connect() as client:
-        text = await text_of(client, name)
+        text = await skill_text(client, name)
         calls = steps(text)
         assert [tool for tool, _ in calls] == CALLS[name]
         schemas = {each.name: each.input_schema for each in (await client.list_tools()).tools}
@@ -98,7 +71,7 @@ async def test_the_calls_of_a_skill_succeed_as_its_text_says(connect: Open, name
 
 async def test_the_results_of_align_lesson_lead_from_one_step_to_the_next(connect: Open):
     async with connect() as client:
-        (_, search), _ = steps(await text_of(client, "align-lesson"))
+        (_, search), _ = steps(await skill_text(client, "align-lesson"))
         results = (await answer(client, SEARCH, search))["results"]
         assert {"statement_notation", "content", "score"} <= results[0].keys()
         for result in results[:3]:
@@ -110,7 +83,9 @@ async def test_the_results_of_align_lesson_lead_from_one_step_to_the_next(connec
 
 async def test_the_steps_of_unpack_standard_show_where_it_stands(connect: Open):
     async with connect() as client:
-        (_, details), _, (_, before), (_, after) = steps(await text_of(client, "unpack-standard"))
+        (_, details), _, (_, before), (_, after) = steps(
+            await skill_text(client, "unpack-standard")
+        )
         (found,) = (await answer(client, DETAILS, details))["results"]
         assert [each["statement_notation"] for each in found["ancestors"]]
         assert {"children", "siblings", "text_status", "source_url"} <= found.keys()
@@ -128,18 +103,20 @@ async def test_the_steps_of_unpack_standard_show_where_it_stands(connect: Open):
 
 async def test_the_steps_of_build_progression_find_a_standard_for_each_grade(connect: Open):
     async with connect() as client:
-        calls = steps(await text_of(client, "build-progression"))
+        calls = steps(await skill_text(client, "build-progression"))
         for _, arguments in calls[:3]:
             found = (await answer(client, SEARCH, arguments))["results"]
             assert all(f"0{arguments['grade']}" in each["education_levels"] for each in found)
         assert [arguments["grade"] for _, arguments in calls[:3]] == ["2", "3", "4"]
-        named = re.findall(r"`(references/\S+)`", await text_of(client, "build-progression"))
-        assert [await text_of(client, "build-progression", file) for file in named]
+        named = re.findall(r"`(references/\S+)`", await skill_text(client, "build-progression"))
+        assert [await skill_text(client, "build-progression", file) for file in named]
 
 
 async def test_the_steps_of_check_unit_coverage_find_what_is_expected(connect: Open):
     async with connect() as client:
-        (_, search), (_, heading), (_, above) = steps(await text_of(client, "check-unit-coverage"))
+        (_, search), (_, heading), (_, above) = steps(
+            await skill_text(client, "check-unit-coverage")
+        )
         codes = [
             each["statement_notation"] for each in (await answer(client, SEARCH, search))["results"]
         ]
@@ -165,7 +142,7 @@ async def test_a_skill_is_served_only_while_its_tools_are(connect: Open):
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_skill_is_short_enough_for_every_client(connect: Open, name: str):
     async with connect() as client:
-        text = await text_of(client, name)
+        text = await skill_text(client, name)
     assert len(text.splitlines()) < 500
     assert len(text) / 4 < 5000
 

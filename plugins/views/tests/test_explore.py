@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -15,8 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, expect
+from support.browser import needs_chromium, open_page, serious_findings
 from support.waiting import WAIT
 
 from standards_mcp import ToolResult
@@ -24,7 +22,6 @@ from standards_mcp.host import Host
 from standards_mcp_views import explore
 from standards_mcp_views.explore import Server
 
-CHROMIUM = shutil.which("chromium")
 expect.set_options(timeout=WAIT * 1000)
 
 
@@ -141,26 +138,15 @@ def test_a_closed_tab_prints_nothing(
 
 @asynccontextmanager
 async def opened(server: Server, fragment: str = "", **options: Any) -> AsyncGenerator[Page]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ}
-        )
-        page = await (await browser.new_context(**options)).new_page()
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console", lambda message: faults.append(message.text) if message.type == "error" else 0
-        )
+    async with open_page(**options) as page:
         await page.goto(server.url + fragment)
         yield page
-        await browser.close()
-        assert faults == []
 
 
 in_browser = [
     pytest.mark.anyio,
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    needs_chromium,
 ]
 
 
@@ -237,11 +223,5 @@ class TestInABrowser:
             server, "#compare%20fractions", viewport=viewport, color_scheme=scheme
         ) as page:
             await expect(page.locator(".card").first).to_be_visible()
-            response = (await Axe().run(page)).response
-            serious = [
-                (item["id"], [node["target"] for node in item["nodes"]])
-                for item in response["violations"]
-                if item["impact"] in ("serious", "critical")
-            ]
-            assert serious == []
+            assert await serious_findings(page) == []
             assert not await page.evaluate("document.documentElement.scrollWidth > innerWidth")

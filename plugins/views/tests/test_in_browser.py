@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from mcp import Client
-from playwright.async_api import Frame, Page, async_playwright, expect
+from playwright.async_api import Frame, Page, expect
+from support.browser import needs_chromium, open_page, serious_findings
 from support.downloads import NODE, node_packages
 from support.waiting import WAIT
 
@@ -23,13 +22,12 @@ from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp_views.pages import NAMES, page
 
-CHROMIUM = shutil.which("chromium")
 expect.set_options(timeout=WAIT * 1000)
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.slow,
     pytest.mark.processes,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    needs_chromium,
 ]
 Show: TypeAlias = Callable[..., AbstractAsyncContextManager["Shown"]]
 REFERENCE_HOST = (
@@ -86,13 +84,11 @@ def show(host: Host, reference_host: str) -> Show:
 class Shown:
     """A view in the reference host."""
 
+    frame: Frame
+
     def __init__(self, page: Page, client: Client) -> None:
         self.page = page
         self._client = client
-
-    @property
-    def frame(self) -> Frame:
-        return self.page.frames[1]
 
     async def open(
         self, name: str, result: Any = None, *, can: Any = ALL, theme: str = "light"
@@ -106,6 +102,10 @@ class Shown:
             "capabilities": can,
         }
         await self.page.evaluate("(argument) => openView(argument)", argument)
+        # For a moment `page.frames` also has the frame that this one replaced.
+        frame = await (await self.page.wait_for_selector("iframe")).content_frame()
+        assert frame
+        self.frame = frame
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         answer = await self._client.call_tool(name, arguments)
@@ -125,27 +125,15 @@ class Shown:
 async def shown(
     host: Host, script: str, width: int = 700, scheme: str = "light"
 ) -> AsyncGenerator[Shown]:
+    viewport = {"width": width, "height": 500}
     async with (
         Client(build_server(host, "1.0")) as client,
-        async_playwright() as playwright,
+        open_page(viewport=viewport, color_scheme=scheme) as page,
     ):
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ}
-        )
-        viewport = {"width": width, "height": 500}
-        context = await browser.new_context(viewport=viewport, color_scheme=scheme)
-        page = await context.new_page()
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console", lambda message: faults.append(message.text) if message.type == "error" else 0
-        )
         view = Shown(page, client)
         await page.expose_function("callTool", view.call_for_view)
         await page.add_script_tag(content=script)
         yield view
-        await browser.close()
-        assert faults == []
 
 
 def button(frame: Frame, name: str) -> Any:
@@ -419,10 +407,4 @@ async def test_a_view_is_accessible_in_both_themes_at_every_width(
         await view.page.wait_for_timeout(100)
         too_wide = "document.documentElement.scrollWidth > window.innerWidth"
         assert not await view.frame.evaluate(too_wide)
-        response = (await Axe().run(view.frame)).response
-        serious = [
-            (item["id"], [node["target"] for node in item["nodes"]])
-            for item in response["violations"]
-            if item["impact"] in ("serious", "critical")
-        ]
-        assert serious == []
+        assert await serious_findings(view.frame) == []

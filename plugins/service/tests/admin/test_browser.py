@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Page, async_playwright
+from support.browser import needs_chromium, open_browser, serious_findings
 from support.hosts import names_of
 from support.http import http_client, served_over_http
 
@@ -24,16 +21,11 @@ from standards_mcp.loading.records import PluginInfo
 from standards_mcp.server.reload import ReloadOptions
 from standards_mcp_service.tokens import new_token, token_hash
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.anyio,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+    needs_chromium,
 ]
-OPTIONS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 ROOT = new_token()
 TEXT = f"""
 [tools]
@@ -76,26 +68,13 @@ async def opened(**options: Any) -> AsyncGenerator[tuple[str, Any]]:
     host.load()
     async with (
         served_over_http(host, ReloadOptions(sources=Sources())) as url,
-        async_playwright() as playwright,
+        open_browser() as browser,
         http_client(url, ROOT, mode="legacy") as client,
     ):
         for where in ("here", "there", ""):
             await client.call_tool("look", {"where": where})
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=list(OPTIONS), env={**os.environ}
-        )
         password = {"username": "any", "password": ROOT}
         yield url, partial(browser.new_context, http_credentials=password, **options)
-        await browser.close()
-
-
-async def serious_findings(page: Page) -> list[tuple[str, Any]]:
-    found = (await Axe().run(page)).response["violations"]
-    return [
-        (each["id"], [node["target"] for node in each["nodes"]])
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
 
 
 async def test_the_pages_are_accessible_in_light_and_dark_and_on_a_narrow_screen():
