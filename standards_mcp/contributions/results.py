@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, TypeVar, cast, get_origin
@@ -39,7 +40,7 @@ _MAX_ITEMS: Final = 100_000
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """The check and the rendering of a function's return value.
 
@@ -47,13 +48,17 @@ class Result:
         adapter: Validates the value; None without an annotation of a structured type.
         schema: The output schema, or None.
         wrapped: True if the value is not an object, so that it is sent as ``{"result": value}``.
-        validator: Checks ``structured`` of a `ToolResult` against a declared schema; or None.
+        is_declared: True if the author declared *schema*, so that each result is checked with it.
     """
 
     adapter: TypeAdapter[Any] | None = field(repr=False)
     schema: Schema | None
     wrapped: bool
-    validator: Any = field(default=None, repr=False)
+    is_declared: bool = False
+
+    @cached_property
+    def _validator(self) -> Any:
+        return schema_validator(self.schema or {})
 
     def render(self, value: Any) -> ToolResult:
         """Return the value as text and, where it has structure, as an object too.
@@ -81,13 +86,13 @@ class Result:
         return self._checked(ToolResult(text=text, structured=structured))
 
     def _checked(self, result: ToolResult) -> ToolResult:
-        if self.validator is None or result.is_error:
+        if not self.is_declared or result.is_error:
             return result
         if result.structured is None:
             raise ValueError(
                 "its output schema requires structured content, but the result has none"
             )
-        if mistakes := schema_errors(self.validator, result.structured, "the result"):
+        if mistakes := schema_errors(self._validator, result.structured, "the result"):
             raise ValueError(f"its structured content does not fit its output schema: {mistakes}")
         return result
 
@@ -102,11 +107,12 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
         SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
-        is_schema = isinstance(declared, Mapping)
-        source = cast("Schema", declared) if is_schema else _adapter_and_schema(declared)[1]
-        schema = portable_output_schema(source)
-        check_json_schema(schema, "output schema")
-        return Result(None, schema, wrapped=False, validator=schema_validator(schema))
+        if isinstance(declared, Mapping):
+            schema = portable_output_schema(cast("Schema", declared))
+            check_json_schema(schema, "output schema")
+        else:
+            schema = portable_output_schema(_adapter_and_schema(declared)[1])
+        return Result(None, schema, wrapped=False, is_declared=True)
     annotation = signature_of(function).return_annotation
     if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)

@@ -154,7 +154,10 @@ async def test_results_are_filtered_chosen_and_taken_along(show: Show):
         await expect(view.frame.get_by_text("No result fits the filter.")).to_be_visible()
         await view.frame.get_by_role("searchbox").fill("")
         code = await view.frame.locator(".card .code").first.text_content()
-        await view.frame.get_by_role("checkbox").first.check()
+        first = view.frame.get_by_role("checkbox").first
+        await first.check()
+        await expect(first).to_be_focused()
+        await expect(view.frame.locator(".card.chosen .code")).to_have_text(code)
         await button(view.frame, "Put into the chat").click()
         await button(view.frame, "CSV (1 chosen)").click()
         await button(view.frame, "Markdown (1 chosen)").click()

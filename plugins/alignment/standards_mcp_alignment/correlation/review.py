@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,10 @@ def read_review(path: Path) -> dict[ReviewKey, Decision]:
         OSError: The file cannot be read.
     """
     try:
-        if path.stat().st_size > _LARGEST:
+        # A pipe or a device might never end.
+        if not stat.S_ISREG((status := path.stat()).st_mode):
+            raise InvalidInputError(f"{path} is no regular file; name a CSV file with --review")
+        if status.st_size > _LARGEST:
             raise InvalidInputError(f"{path} is larger than {_LARGEST // 1_000_000} MB; split it")
         text = decoded(path.read_bytes())
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import re
 import socket
 from pathlib import Path
@@ -365,6 +366,13 @@ def test_a_review_file_that_is_too_large_is_refused_and_kept(align, lessons, tmp
     monkeypatch.setattr("standards_mcp_alignment.correlation.review._LARGEST", len(before) - 1)
     assert "is larger than" in align(lessons, "--out", out, status=2).output
     assert review.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_a_pipe_is_no_review_file(align, lessons, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    options = ("--out", tmp_path / "r.json", "--review", tmp_path / "pipe.csv")
+    assert "is no regular file" in align(lessons, *options, status=2).output
 
 
 def test_a_spreadsheet_takes_no_key_of_a_decision_for_a_number(align, lessons, tmp_path):

@@ -5,16 +5,16 @@ function resultsPage(client, data) {
   if (!results.length) return show(notice(data.message || "No standards match."));
   const state = { results, chosen: new Set(), filter: "", grade: "", subject: "", message: data.message ?? "" };
   const list = element("ul", { className: "list", "aria-label": "Standards" });
-  const cards = new Map(results.map((result) => [result._id, card(client, state, result, draw, page)]));
+  const cards = new Map(results.map((result) => [result._id, card(client, state, result, drawActions, page)]));
   const actions = element("div", { className: "row" });
 
   function draw() {
     const visible = results.filter((result) => fits(state, result));
     list.replaceChildren(...visible.map((result) => cards.get(result._id)));
     if (!visible.length) list.append(element("li", { className: "muted" }, "No result fits the filter."));
-    for (const result of results) {
-      cards.get(result._id).classList.toggle("chosen", state.chosen.has(result._id));
-    }
+  }
+
+  function drawActions() {
     actions.replaceChildren(...actionButtons(client, state));
   }
 
@@ -29,6 +29,7 @@ function resultsPage(client, data) {
   }
 
   draw();
+  drawActions();
   page();
 }
 
@@ -61,12 +62,13 @@ function toggles(state, field, valueOf, draw) {
   return buttons;
 }
 
-function card(client, state, result, draw, page) {
+function card(client, state, result, drawActions, page) {
   const code = shortCode(result);
-  const choose = (event) => {
-    if (event.target.checked) state.chosen.add(result._id);
+  const choose = ({ target }) => {
+    if (target.checked) state.chosen.add(result._id);
     else state.chosen.delete(result._id);
-    draw();
+    target.closest(".card").classList.toggle("chosen", target.checked);
+    drawActions();
     tellModel(client, state);
   };
   const percent = Math.round((result.score ?? 0) * 100);
