@@ -22,6 +22,7 @@ from .records import PluginInfo, PluginKind
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
+_REQUIRED_NAME: Final = re.compile(r"[\w.-]+")
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -68,20 +69,25 @@ def _info_of(point: Any) -> PluginInfo:
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
-def incompatibility(requires: Iterable[str]) -> str:
-    """Return why a plugin with these requirements cannot run in this host, or an empty string."""
+def host_version() -> str:
+    """Return the version of the host's distribution."""
+    return importlib_metadata.version(HOST)
+
+
+def incompatibility(requires: Iterable[str], host: str) -> str:
+    """Return why a plugin with these requirements cannot run in a host of this version, or ""."""
     from packaging import requirements  # noqa: PLC0415  - costs start-up time
 
     for text in requires:
+        name = _REQUIRED_NAME.match(text)
+        if not name or canonical(name[0]) != HOST:
+            continue
         try:
             requirement = requirements.Requirement(text)
         except requirements.InvalidRequirement:
             continue
-        if canonical(requirement.name) != HOST:
-            continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
-        host = importlib_metadata.version(HOST)
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
@@ -136,10 +142,10 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
     return ""
 
 
-def why_not_loadable(info: PluginInfo) -> str:
+def why_not_loadable(info: PluginInfo, host: str) -> str:
     """Return why a plugin cannot be imported, by its metadata, or an empty string."""
     if info.error:
         return info.error
     if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):
         return "its entry-point name is not lower_snake_case"
-    return incompatibility(info.requires)
+    return incompatibility(info.requires, host)

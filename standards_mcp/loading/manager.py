@@ -33,7 +33,7 @@ from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
 from .construction import check_hooks, construct
 from .contributed import Changes, ContributionStore
-from .discovery import check_sections, disabled_reason, load_order, why_not_loadable
+from .discovery import check_sections, disabled_reason, host_version, load_order, why_not_loadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
@@ -273,10 +273,11 @@ class PluginManager:
                 raise ConfigError(f"{where}: a plugin has this name; give the server another one")
             self._refuse_duplicate(first, info)
         check_sections(self._loaded, self.records)
+        host = host_version()
         for record in self.records.values():
             if why := disabled_reason(record.info, self.settings):
                 record.status, record.reason = Status.DISABLED, why
-            elif why := why_not_loadable(record.info):
+            elif why := why_not_loadable(record.info, host):
                 self.fail(record, why)
 
     def _refuse_duplicate(self, first: PluginInfo, second: PluginInfo) -> None:

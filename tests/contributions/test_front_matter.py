@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from standards_mcp.contributions.front_matter import read_front_matter
 
@@ -107,6 +108,26 @@ def test_json_in_the_front_matter_comes_back_unchanged(more: dict[str, object]):
     # JSON in one line is YAML.
     text = json.dumps(fields, ensure_ascii=False)
     assert read_front_matter(skill(f"{text}\n")) == fields
+
+
+WORDS = st.sampled_from(
+    [
+        *("on", "No", "true", "Null", "y", "plan", "a-b", "1.0", "2026-01-01", "0x1", ".inf"),
+        *("12:30", "'s", "(or)", "a:", "#", "-", "[a]", "&a", "*a", "!t", "Yes.", "x,", "\u2028"),
+        *("", "\t"),
+    ]
+)
+LINES = st.tuples(WORDS, st.lists(WORDS, max_size=4).map(" ".join)).map(": ".join)
+
+
+@given(st.lists(LINES, max_size=4))
+def test_lines_without_a_parser_are_read_as_a_parser_reads_them(lines: list[str]):
+    text = NAMED + "".join(f"{line}\n" for line in lines)
+    try:
+        fields = read_front_matter(skill(text))
+    except ValueError:
+        return
+    assert YAML(typ="safe", pure=True).load(text) == fields
 
 
 @given(st.text(max_size=200))
