@@ -48,6 +48,7 @@ PLUGINS = sorted(LIGHT.values())
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 MCPB = "@anthropic-ai/mcpb@2.1.2"
 """What checks the manifest of a bundle, on npm."""
+OURS = "AL.3.Z.1"
 QUERY = "Students fold paper strips into equal parts and compare the fractions"
 
 
@@ -62,6 +63,7 @@ def main() -> int:
         check_installed(wheel, scratch)
         check_plugins(scratch)
         check_address(scratch)
+        check_upgrade(scratch)
         check_bundle(wheel, scratch)
         check_image(wheel, scratch)
     print("everything that is published works:", *sorted(path.name for path in DIST.iterdir()))
@@ -174,8 +176,8 @@ def plugins_of(scratch: Path) -> set[str]:
     return {plugin["name"] for plugin in json.loads(run(scratch, "plugins", "list", "--json"))}
 
 
-def install(scratch: Path, *wheels: Path) -> None:
-    """Install wheels into the environment, which is made at first."""
+def install(scratch: Path, *wheels: str | Path) -> None:
+    """Install wheels or folders into the environment, which is made at first."""
     environment = environment_of(scratch)
     if not environment.exists():
         uv("venv", "--python", sys.executable, environment)
@@ -216,6 +218,38 @@ def check_address(scratch: Path) -> None:
     listed = subprocess.run(command, cwd=scratch, env=variables, check=True, stdout=subprocess.PIPE)
     plugins = {plugin["name"] for plugin in json.loads(listed.stdout)}
     expect(plugins == {*OWN, "filters"}, f"{address} installs {sorted(plugins)}")
+
+
+def check_upgrade(scratch: Path) -> None:
+    """Upgrade and uninstall as docs/serving.md and docs/using.md say.
+
+    The clone of `check_address` becomes a later version. An upgrade keeps the data, and the folders
+    that are deleted to uninstall are all that the program wrote.
+    """
+    if not (clone := scratch / "clone").exists():
+        return
+    scratch = scratch / "upgraded"
+    scratch.mkdir()
+    install(scratch, clone)
+    table = scratch / "ours.csv"
+    table.write_text(f"code,text,grade,subject,jurisdiction\n{OURS},Fold a boat,3,Math,Aland\n")
+    run(scratch, "data", "import", str(table))
+    project = clone / "pyproject.toml"
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace('\nversion = "0.', '\nversion = "99.', 1), encoding="utf-8")
+    install(scratch, "--upgrade", clone)
+    expect("99." in run(scratch, "--version"), "the upgrade leaves the earlier version")
+    expect(OURS in run(scratch, "lookup", OURS), "the upgrade loses data")
+    if os.name == "nt":
+        return  # the folders are not below HOME
+    home = scratch / "home"
+    is_mac = sys.platform == "darwin"
+    state = home / ("Library/Application Support" if is_mac else ".local/state") / "standards-mcp"
+    location = json.loads(run(scratch, "data", "status", "--json"))["location"]
+    for folder in (location, state):
+        shutil.rmtree(folder)
+    left = [str(path) for path in home.rglob("*") if path.is_file()]
+    expect(not left, f"after deleting the two folders that uninstall names there are {left}")
 
 
 def check_bundle(wheel: Path, scratch: Path) -> None:
