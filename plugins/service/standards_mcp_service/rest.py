@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -42,9 +41,6 @@ from .bodies import has_more_values, media_type
 NOTES: Final = "standards-mcp-notes"
 """The header for notes on a structured answer, such as that it was cut."""
 _MAX_HEADER_CHARS: Final = 1000
-# This package has recent releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` is
-# still at 4.15. Only its files are read: Flask is installed with it, but not imported.
-_SWAGGER_PACKAGE: Final = "flask-swagger-ui"
 # In the page, addresses are relative, so that it works below the path of a proxy, too. In the
 # document, responses are components, because each tool has the same failures.
 _FOLDER: Final = Path(__file__).parent / "swagger"
@@ -87,7 +83,9 @@ class Rest:
             Route("/tools", self._list, methods=["GET"]),
             Route("/tools/{name}", self._call, methods=["POST"]),
             Route("/openapi.json", self._describe, methods=["GET"]),
-            *_docs_routes(),
+            Route("/docs", _file("page.html"), methods=["GET"]),
+            Route("/docs/start.js", _file("start.js"), methods=["GET"]),
+            Mount("/docs/assets", StaticFiles(directory=_FOLDER / "assets")),
             Route("/{group}.{name}", self._call, methods=["POST"]),
         ]
 
@@ -217,27 +215,8 @@ def _json_body(schema: str) -> dict[str, Any]:
     return {"content": {_JSON: {"schema": {"$ref": f"{_COMPONENTS}{schema}"}}}}
 
 
-def _docs_routes() -> list[BaseRoute]:
-    """Return the routes of ``/docs``; without Swagger UI, the page names the missing package."""
-    try:
-        # Only its files are used: importing the package would import Flask.
-        folder = Path(str(distribution(_SWAGGER_PACKAGE).locate_file("flask_swagger_ui/dist")))
-    except PackageNotFoundError:
-        return [Route("/docs", _docs_missing, methods=["GET"])]
-    return [
-        Route("/docs", _file("page.html"), methods=["GET"]),
-        Route("/docs/start.js", _file("start.js"), methods=["GET"]),
-        Mount("/docs/assets", StaticFiles(directory=folder)),
-    ]
-
-
 def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(_: Request) -> Response:
         return FileResponse(_FOLDER / name, headers={"content-security-policy": _POLICY})
 
     return answer
-
-
-async def _docs_missing(_: Request) -> Response:
-    why = f"this page needs {_SWAGGER_PACKAGE}: install it, or ask the server's admin"
-    raise HTTPException(404, why)
