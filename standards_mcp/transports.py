@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord
+    from ._utils.full_disk import reason_of
+    from ._utils.secrets import MASK, looks_secret, mask, masked_data
+    from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord, Observer
     from .calls.context import HostContext, Principal
     from .commands import Finding
     from .config.edits import change_config, file_to_change, with_tool_switched
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
         while_connected,
         with_body,
     )
-    from .server.audit import Audit, audited
+    from .server.auditing import audited
     from .server.context import Context
     from .server.handlers import wire_result, wire_tool
     from .server.reload import ReloadOptions, reload_from_sources
@@ -62,13 +64,13 @@ __all__ = [
     "BUILT_IN",
     "CLIENT_LEFT",
     "EVERYTHING",
+    "MASK",
     "METRICS",
     "NOT_SERVED",
     "NO_ERRORS",
     "Access",
     "Account",
     "Answer",
-    "Audit",
     "AuthSettings",
     "CallRecord",
     "Context",
@@ -77,6 +79,7 @@ __all__ = [
     "HostServer",
     "HttpSettings",
     "JwtSettings",
+    "Observer",
     "PluginKind",
     "PluginRecord",
     "PluginRoutes",
@@ -98,8 +101,12 @@ __all__ = [
     "file_to_change",
     "gained",
     "json_response",
+    "looks_secret",
+    "mask",
+    "masked_data",
     "plain_object",
     "provider_of",
+    "reason_of",
     "refused",
     "reload_from_sources",
     "services_health",
@@ -201,6 +208,8 @@ class Transport:
 
 # From light to heavy: a command that needs a few settings does not import the server.
 _MODULES: Final = (
+    "._utils.full_disk",
+    "._utils.secrets",
     ".config.models.http",
     ".config.models.settings",
     ".config.models.sign_in",
@@ -218,7 +227,7 @@ _MODULES: Final = (
     ".remote.sign_in",
     ".server.answers",
     ".server.routes",
-    ".server.audit",
+    ".server.auditing",
     ".server.context",
     ".server.handlers",
     ".server.reload",

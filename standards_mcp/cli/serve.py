@@ -132,7 +132,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     import_sdk()
     host = invocation.loaded_host
 
-    from standards_mcp.server.audit import audited
+    from standards_mcp.server.auditing import audited
     from standards_mcp.server.reload import ReloadOptions
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio

@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 from standards_mcp import Health as PluginHealth
 from standards_mcp.transports import (
     ADMIN,
-    Audit,
     Host,
     PluginRecord,
     Principal,
@@ -25,6 +24,7 @@ from standards_mcp.transports import (
     services_health,
 )
 
+from .audit_log import Audit
 from .guards import LIVE
 
 _FRESH_SECONDS: Final = 5.0

@@ -31,12 +31,12 @@ from standards_mcp.transports import (
     METRICS,
     NO_ERRORS,
     NOT_SERVED,
-    Audit,
     CallRecord,
     Host,
     Principal,
 )
 
+from .audit_log import Audit
 from .guards import InFlight
 from .health import Health, Healths
 from .sessions import Sessions

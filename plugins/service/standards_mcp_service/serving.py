@@ -27,7 +27,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from standards_mcp.transports import (
-    Audit,
     AuthSettings,
     Host,
     HostServer,
@@ -35,11 +34,11 @@ from standards_mcp.transports import (
     PluginRoutes,
     Principal,
     ReloadOptions,
-    audited,
     refused,
     traced,
 )
 
+from .audit_log import Audit, open_audit
 from .authorization import ANONYMOUS, NOBODY, Credentials, Principals, Tokens, is_revoked
 from .bodies import client_left
 from .card import card_route
@@ -96,7 +95,7 @@ async def serve_http(
 
     version = server.version or ""
     async with traced(host, "tcp", version):
-        with audited(host, "http", version) as audit:
+        with open_audit(host, "http", version) as audit:
             service = _Service(server, host, principals, audit, reloading)
             await service.serve(listening, on_open)
 

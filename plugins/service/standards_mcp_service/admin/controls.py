@@ -9,7 +9,6 @@ from anyio import to_thread
 
 from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
 from standards_mcp.transports import (
-    Audit,
     Host,
     HostServer,
     RegisteredTool,
@@ -21,6 +20,7 @@ from standards_mcp.transports import (
     reload_from_sources,
     with_tool_switched,
 )
+from standards_mcp_service.audit_log import Audit
 
 log = logging.getLogger("standards_mcp.service")
 

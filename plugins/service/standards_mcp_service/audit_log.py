@@ -18,12 +18,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
-from standards_mcp.calls.call import NO_ERRORS, CallRecord, Observer
 from standards_mcp.errors import NotAuditedError, StandardsMcpError
 from standards_mcp.files import FILE_MODE, private_folder, write_private
-from standards_mcp.host import Host
+from standards_mcp.transports import (
+    MASK,
+    NO_ERRORS,
+    CallRecord,
+    Host,
+    Observer,
+    looks_secret,
+    mask,
+    masked_data,
+    reason_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -168,8 +175,8 @@ class Audit(Observer):
 
 
 @contextmanager
-def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]:
-    """Write the audit log of a host while the context is open, if one is configured.
+def open_audit(host: Host, transport: str, version: str) -> Generator[Audit | None]:
+    """Write the audit log of a host while the context is open. See `standards_mcp.transports`.
 
     Raises:
         StandardsMcpError: The log is required and cannot be written.

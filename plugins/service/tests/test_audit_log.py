@@ -39,7 +39,8 @@ from standards_mcp._utils.full_disk import MESSAGE
 from standards_mcp.config.models.http import AuditSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.server.audit import audited, canonical
+from standards_mcp.transports import audited
+from standards_mcp_service.audit_log import canonical
 from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.server.audit import RotatedFile
+from standards_mcp_service.audit_log import RotatedFile
 
 MOST = 1000
 posix = pytest.mark.skipif(os.name == "nt", reason="a file that is open cannot be renamed there")
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_renamed_grows_and_is_logged_once(
 WRITER = """
     import sys
     from pathlib import Path
-    from standards_mcp.server.audit import RotatedFile
+    from standards_mcp_service.audit_log import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 1000, 1000)
     sys.stdin.readline()
@@ -135,7 +135,7 @@ def test_several_processes_lose_and_mix_no_line(tmp_path: Path):
 LIMITED = """
     import resource, sys
     from pathlib import Path
-    from standards_mcp.server.audit import RotatedFile
+    from standards_mcp_service.audit_log import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 1_000_000, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
