@@ -43,7 +43,7 @@ class TryAnswer(TypedDict):
 
 
 @click.command(
-    "try", epilog=examples('memory try docs/decisions.md "Why is no approximate index used?"')
+    "try", epilog=examples('memory try docs/decisions.md "Why is the stdio transport our own?"')
 )
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.argument("question")

@@ -44,11 +44,11 @@ They stand.
 def test_the_main_job_takes_one_command(program: Run, config: Path):
     text = config.read_text().splitlines()
     config.write_text("\n".join(line for line in text if not line.startswith("model")))
-    shown = program("try", DECISIONS, "Why is no approximate index used?").stdout
-    assert shown.startswith("1. Vectors are scored exactly (id ")
-    assert "An approximate index loses recall or time with selective filters" in shown
-    assert "proportional to the selected rows." in shown, "it is printed in full"
-    told = program("try", DECISIONS, "Why is no approximate index used?", "--json").stdout
+    shown = program("try", DECISIONS, "Why is the stdio transport our own?").stdout
+    assert shown.startswith("1. The stdio transport is our own (id ")
+    assert "The SDK's transport drops a line that it cannot parse" in shown
+    assert "answer each\nother's errors never stop." in shown, "it is printed in full"
+    told = program("try", DECISIONS, "Why is the stdio transport our own?", "--json").stdout
     tried = json.loads(told)
     assert re.fullmatch("decisions-[0-9a-f]{8}", tried["search"]["collection"])
     assert tried["search"]["results"][0]["id"] == tried["document"]["id"]

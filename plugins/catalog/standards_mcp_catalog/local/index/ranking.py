@@ -30,7 +30,7 @@ Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 CANDIDATES = 100
 _COMPARED = 10  # rows; the best by words and by meaning, to compare two readings of a text
 _NO_ROWS = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
-# Both were chosen on real queries, see docs/decisions.md. A penalty for every heading, even for the
+# Both were chosen on real queries, see docs/search.md. A penalty for every heading, even for the
 # lowest ones, was better on one set of queries and worse on the other.
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
