@@ -235,7 +235,8 @@ def select(
         replace(
             item,
             limits=route_limits(item.route, settings.tools),
-            hidden_reason=rules.plugin_hidden_reason(item.plugin),
+            hidden_reason=rules.plugin_hidden_reason(item.plugin)
+            or ("[server] pages = false" if item.route.is_page and not settings.server.pages else ""),
         )
         for item in contributions.routes
     )
