@@ -21,7 +21,9 @@ from .base import Contribution, limit_checks, naming_declaration, plain_function
 
 PREFIX: Final = "/plugins"
 # The service answers these paths itself, or may do so later.
-_SERVICE_PATHS: Final = "admin|connect|docs|health|mcp|metrics|plugins|sign-(in|out)|signed-in|tools"
+_SERVICE_PATHS: Final = (
+    "admin|connect|docs|health|mcp|metrics|plugins|sign-(in|out)|signed-in|tools"
+)
 _PAGE_PATH: Final = re.compile(rf"/(?!({_SERVICE_PATHS})$)[a-z][a-z0-9-]*")
 _NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})

@@ -236,7 +236,9 @@ def select(
             item,
             limits=route_limits(item.route, settings.tools),
             hidden_reason=rules.plugin_hidden_reason(item.plugin)
-            or ("[server] pages = false" if item.route.is_page and not settings.server.pages else ""),
+            or (
+                "[server] pages = false" if item.route.is_page and not settings.server.pages else ""
+            ),
         )
         for item in contributions.routes
     )

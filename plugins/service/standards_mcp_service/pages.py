@@ -63,8 +63,10 @@ class Pages:
         }
 
     def _exists(self, path: str) -> bool:
-        served = self._host.visible().routes
-        return any(item.route.is_page and item.path == path for item in served)
+        routes = self._host.visible().routes
+        return any(
+            item.route.is_page and item.path == path and not item.hidden_reason for item in routes
+        )
 
     async def _call(self, request: Request) -> Response:
         page = self.open_to(self._principal_of(request)).get(f"/{request.path_params['page']}")
@@ -77,7 +79,7 @@ class _PageRoute(Route):
     """A route below the paths of pages; for other paths, the service answers as without pages.
 
     Args:
-        exists: Returns True for the path of a page, also of one that is not served.
+        exists: Returns True for the path of a page that is served to anybody.
     """
 
     def __init__(

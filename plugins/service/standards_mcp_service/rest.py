@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 import pydantic_core
 from starlette.exceptions import HTTPException
@@ -130,9 +130,7 @@ class Rest:
         context.is_exact = True
         try:
             if tools is not None and name not in tools:
-                self._host.pipeline.recording.refused("tool", name, {}, context)
-                await self._host.count_refused(name, context)
-                raise UnknownToolError(f"this page does not call {name!r}")
+                await self._refuse(name, context)
             try:
                 arguments = _arguments(body, media_type(request), most)
             except (InvalidInputError, HTTPException):
@@ -143,6 +141,17 @@ class Rest:
             return error_result("not_found", str(exc))
         except (InvalidInputError, RateLimitedError) as exc:
             return error_result(exc.error_type, str(exc), exc.data)
+
+    async def _refuse(self, name: str, context: HostContext) -> NoReturn:
+        """Record and count a call of a tool that is none of a page's, and refuse it.
+
+        Raises:
+            RateLimitedError: There were too many such calls.
+            UnknownToolError: There were not.
+        """
+        self._host.pipeline.recording.refused("tool", name, {}, context)
+        await self._host.count_refused(name, context)
+        raise UnknownToolError(f"this page does not call {name!r}")
 
 
 def most_values(settings: Settings) -> int:

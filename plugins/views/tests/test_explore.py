@@ -75,7 +75,14 @@ def test_the_page_calls_no_other_tool(server: Server, tool: str, body: Any):
 
 def test_only_the_address_with_the_token_is_answered(server: Server):
     base, token = server.url.rstrip("/").rsplit("/", 1)
-    for path in ("/", "/tools/browse_standards", f"/{token}x/", f"/{token[:-1]}/", f"/{token}/../", "/\u00fc/"):
+    for path in (
+        "/",
+        "/tools/browse_standards",
+        f"/{token}x/",
+        f"/{token[:-1]}/",
+        f"/{token}/../",
+        "/\u00fc/",
+    ):
         assert httpx2.get(f"{base}{path}").status_code == 404
     assert httpx2.get(server.url, headers={"host": "evil.example"}).status_code == 404
     assert httpx2.get(server.url, headers={"origin": "https://evil.example"}).status_code == 404
