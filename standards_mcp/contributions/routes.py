@@ -22,7 +22,7 @@ from .base import Contribution, limit_checks, naming_declaration, plain_function
 PREFIX: Final = "/plugins"
 # The service answers these paths itself, or may do so later.
 _SERVICE_PATHS: Final = (
-    "admin|connect|docs|health|mcp|metrics|plugins|sign-(in|out)|signed-in|tools"
+    "admin|connect|docs|health|mcp|metrics|plugins|sign-(in|out)|signed-(in|out)|tools"
 )
 _PAGE_PATH: Final = re.compile(rf"/(?!({_SERVICE_PATHS})$)[a-z][a-z0-9-]*")
 _NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})
