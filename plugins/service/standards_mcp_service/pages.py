@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from standards_mcp import Route as PluginRoute
 from standards_mcp.transports import Host, PluginRoutes, Principal
 
+from .authorization import ANONYMOUS
 from .rest import Rest
 
 _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -63,16 +63,12 @@ class Pages:
         }
 
     def _exists(self, path: str) -> bool:
-        routes = self._host.visible().routes
-        return any(
-            item.route.is_page and item.path == path and not item.hidden_reason for item in routes
-        )
+        return path in self.open_to(ANONYMOUS)  # it has all scopes
 
     async def _call(self, request: Request) -> Response:
         page = self.open_to(self._principal_of(request)).get(f"/{request.path_params['page']}")
-        if page is None:
-            raise HTTPException(404)
-        return await self._rest.answer(request, request.path_params["tool"], page.tools)
+        tools = page.tools if page else ()
+        return await self._rest.answer(request, request.path_params["tool"], tools)
 
 
 class _PageRoute(Route):

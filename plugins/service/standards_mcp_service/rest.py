@@ -151,7 +151,7 @@ class Rest:
         """
         self._host.pipeline.recording.refused("tool", name, {}, context)
         await self._host.count_refused(name, context)
-        raise UnknownToolError(f"this page does not call {name!r}")
+        raise UnknownToolError(f"this page calls no tool {name!r}")
 
 
 def most_values(settings: Settings) -> int:

@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer.cancel()
             self._refuse(HTTPStatus.BAD_GATEWAY, str(exc) or "The call took too long.")
             return
-        answer_data = result.structured or {"content": [{"type": "text", "text": result.text}]}
+        answer_data = result.structured or {"message": result.text}
         status = HTTPStatus.UNPROCESSABLE_ENTITY if result.is_error else HTTPStatus.OK
         self._send(json.dumps(answer_data), "application/json", status=status)
 

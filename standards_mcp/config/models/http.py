@@ -231,7 +231,7 @@ class HttpSettings(Table):
         rest: If true, the tools are also a REST API: ``POST /tools/{name}``, documented at
             ``/openapi.json`` and ``/docs``.
         pages: If true, pages of plugins are served, such as ``/explore`` of the plugin ``views``.
-            They show and call what a token may use.
+            They show and call what the caller's token allows.
         admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
             with the scope ``admin``.
         card: With this public address of the service, such as ``https://mcp.example.org/mcp``,

@@ -60,7 +60,7 @@ function explorePage() {
   server.onCollect();
   document.querySelector("header").append(
     element("div", { className: "row" },
-      ...(mayCall("find_relevant_standards") ? [query, grade] : []),
+      ...(MAY_SEARCH ? [query, grade] : []),
       mayCall("browse_standards") ? button("Browse", () => choose(browse)) : null,
       collectedTab));
   if (query.value) search();
@@ -84,7 +84,7 @@ function explorePage() {
   }
 
   function browse() {
-    if (!mayCall("browse_standards")) return show(notice("Describe an activity, or type a code."));
+    if (!mayCall("browse_standards")) return show(notice(MAY_SEARCH ? "Describe an activity, or type a code." : NO_ACCESS));
     return ask(server, "browse_standards", {}, (data) => treePage(server, data), fail);
   }
 
