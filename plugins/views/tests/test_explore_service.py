@@ -153,11 +153,11 @@ async def test_a_token_that_is_revoked_while_the_page_is_open_is_told(
 @pytest.mark.slow
 @needs_chromium
 async def test_one_who_may_use_no_tool_is_told_so(make_host: MakeHost):
-    async with requests_to(make_host({"views": ViewsPlugin}, server={"port": 0})) as client:
-        async with open_page() as page:
-            await page.goto(f"{client.base_url}/explore")
-            await expect(page.get_by_text("ask the administrator for access")).to_be_visible()
-            assert await page.get_by_role("searchbox").count() == 0
+    host = make_host({"views": ViewsPlugin}, server={"port": 0})
+    async with requests_to(host) as client, open_page() as page:
+        await page.goto(f"{client.base_url}/explore")
+        await expect(page.get_by_text("ask the administrator for access")).to_be_visible()
+        assert await page.get_by_role("searchbox").count() == 0
 
 
 @pytest.mark.anyio
