@@ -4,20 +4,24 @@ usage: python benchmarks/views.py [--rounds 20]
 
 It needs the package playwright, Chromium as `chromium` on the path, and the plugin views. The time
 until paint is from the arrival of a tool's result in the page to the second frame after it. A round
-trip is one request of the page of `views explore`, without the pause while a person types. Both are
-machine times; the peer in the same run is an empty page that gets the same message, and a request
-that is refused at once.
+trip is one request of the page of `views explore` and of `/explore` of the service over HTTP, with
+a token, without the pause while a person types. Both are machine times; the peer in the same run is
+an empty page that gets the same message, and a request that is refused at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
+import re
+import secrets
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -82,25 +86,37 @@ async def painted(browser_page: Page, html: str, count: int, rounds: int) -> flo
     return statistics.median(times)
 
 
-def round_trips(rounds: int) -> tuple[list[float], list[float]]:
-    """Return the seconds of searches and of refused requests, in turn."""
+def round_trips(command: list[str], rounds: int, token: str = "") -> dict[str, list[float]]:
+    """Return the seconds of searches and of refused requests to the page of a process, in turn.
+
+    Args:
+        command: The arguments of `standards-mcp`; the process prints or logs the page's address.
+    """
     words = ("compare", "fractions", "with", "paper", "strips", "on", "a", "number", "line")
-    texts = [" ".join(words[: 1 + number % len(words)]) for number in range(rounds)]
-    command = [sys.executable, "-m", "standards_mcp", "views", "explore", "--no-open"]
-    searches, refused = list[float](), list[float]()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    rotated = (words[number % len(words) :] + words for number in range(rounds))
+    texts = [" ".join(text[: 1 + number // len(words)]) for number, text in enumerate(rotated)]
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    times = {"find_relevant_standards": list[float](), "none": list[float]()}
+    program = [sys.executable, "-m", "standards_mcp", *command]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout
-        url = process.stdout.readline().strip()
-        with httpx2.Client(timeout=60) as client:
+        found = map(re.compile(r"http://[^\s\"]+").search, process.stdout)
+        url = next(match[0] for match in found if match).removesuffix("/")
+        page = f"{url.removesuffix('/mcp')}/explore" if url.endswith("/mcp") else url
+        Thread(target=process.stdout.read, daemon=True).start()  # else a full pipe stops the log
+        with httpx2.Client(timeout=60, headers=headers) as client:
             for number, text in enumerate(("warm up", *texts)):
-                for name, times in (("find_relevant_standards", searches), ("none", refused)):
+                for name, seconds in times.items():
                     arguments = {"activity": text, "max_results": 20}
                     began = time.perf_counter()
-                    client.post(f"{url}call", json={"name": name, "arguments": arguments})
+                    answer = client.post(f"{page}/tools/{name}", json=arguments)
                     if number:
-                        times.append(time.perf_counter() - began)
+                        seconds.append(time.perf_counter() - began)
+                    assert answer.is_success == (name != "none"), answer.text
         process.terminate()
-    return searches, refused
+    return times
 
 
 async def main() -> None:
@@ -119,10 +135,17 @@ async def main() -> None:
             empty = await painted(browser_page, EMPTY, count, rounds)
             print(f"{count:>3} results painted after {ours:.0f} ms; an empty page {empty:.0f} ms")
         await browser.close()
-    searches, refused = round_trips(rounds * 5)
-    for label, times in (("search", searches), ("refused", refused)):
-        p50, p95 = (statistics.quantiles(times, n=20)[index] * 1000 for index in (9, 18))
-        print(f"round trip, {label}: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+    token = secrets.token_urlsafe()
+    owner = f"server.auth.tokens.ann.sha256={hashlib.sha256(token.encode()).hexdigest()}"
+    pages = {
+        "views explore": (["views", "explore", "--no-open"], ""),
+        "/explore": (["--set", owner, "serve", "--transport", "http", "--port", "0"], token),
+    }
+    for label, (command, own_token) in pages.items():
+        for name, times in round_trips(command, rounds * 5, own_token).items():
+            p50, p95 = (statistics.quantiles(times, n=20)[index] * 1000 for index in (9, 18))
+            what = "refused" if name == "none" else "search"
+            print(f"{label}, {what}: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
 
 
 asyncio.run(main())

@@ -65,7 +65,7 @@ def register_filters() -> Iterable[Filter]:
 
 @hookspec
 def register_routes() -> Iterable[Route]:
-    """Return HTTP routes below ``/plugins/<plugin>``. Only ``serve --transport http`` serves them.
+    """Return HTTP routes and pages. Only ``serve --transport http`` serves them.
 
     The same authorization, limits and deadlines apply as for tools.
     """

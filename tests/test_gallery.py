@@ -14,7 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from mcp import Client
 from mcp_types import ElicitResult
+from playwright.async_api import expect
+from support.browser import needs_chromium, open_page
 from support.hosts import MakeHost
+from support.http import served_over_http
 from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import Plugin
@@ -64,8 +67,17 @@ def service() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}/"
 
 
-def test_there_are_seven():
-    assert list(SOURCES) == ["weather", "drafts", "alike", "notes", "terms", "reports", "cleanup"]
+def test_there_are_eight():
+    assert list(SOURCES) == [
+        "weather",
+        "drafts",
+        "alike",
+        "notes",
+        "terms",
+        "reports",
+        "counts",
+        "cleanup",
+    ]
 
 
 @pytest.mark.slow
@@ -199,6 +211,16 @@ async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp, catalo
         found = await client.get("/standards/3.NF.A.1")
         assert found.json() == {"text": "Cut a pizza into equal parts", "for": "tester"}
         assert (await client.get("/standards/none")).status_code == 404
+
+
+@pytest.mark.slow
+@needs_chromium
+async def test_a_page_calls_its_tool(make_host: MakeHost):
+    host = make_host({"counts": plugin("counts")}, server={"port": 0})
+    async with served_over_http(host) as url, open_page() as page:
+        await page.goto(f"{url}/counts")
+        await page.get_by_label("Text").fill("three words here")
+        await expect(page.get_by_role("status")).to_have_text("3")
 
 
 @pytest.mark.usefixtures("planted")  # skips it without the libraries of the catalog

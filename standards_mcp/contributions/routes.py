@@ -1,6 +1,7 @@
 """HTTP routes of plugins: read at registration, found by the path and the method of a request.
 
-Paths have Starlette's form, ``/reports/{id:int}``, below ``/plugins/<plugin>``.
+Paths have Starlette's form, ``/reports/{id:int}``, below ``/plugins/<plugin>``. Pages have one part
+at the root, such as ``/explore``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from .arguments import SchemaArguments
 from .base import Contribution, limit_checks, naming_declaration, plain_function, raise_first_fault
 
 PREFIX: Final = "/plugins"
+# The service answers these paths itself, or may do so later.
+_SERVICE_PATHS: Final = (
+    "admin|connect|docs|health|mcp|metrics|plugins|sign-(in|out)|signed-(in|out)|tools"
+)
+_PAGE_PATH: Final = re.compile(rf"/(?!({_SERVICE_PATHS})$)[a-z][a-z0-9-]*")
 _NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 
@@ -33,13 +39,15 @@ class RegisteredRoute(Contribution):
 
     Attributes:
         methods: The accepted HTTP methods; with ``GET`` also ``HEAD``.
-        scope: The scope that a token needs.
+        scope: The scope that a token needs; empty for a page that every caller may open.
+        path: The whole path, in Starlette's form.
     """
 
     kind = "route"
     route: Route
     methods: frozenset[str]
     scope: str
+    path: str
     pattern: re.Pattern[str]
     convertors: dict[str, _Convertor] = field(repr=False)
 
@@ -47,13 +55,13 @@ class RegisteredRoute(Contribution):
     def definition(self) -> dict[str, Any]:
         """The definition for operators."""
         return {
-            "path": f"{PREFIX}/{self.plugin}{self.route.path}",
+            "path": self.path,
             "methods": sorted(self.methods),
             "scope": self.scope,
         }
 
     def parameters(self, path: str) -> dict[str, Any] | None:
-        """Return the path parameters, or None for no match; *path* is below the plugin's prefix."""
+        """Return the path parameters, or None for no match."""
         match = self.pattern.match(path)
         if match is None:
             return None
@@ -79,12 +87,13 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
 
     with naming_declaration(plugin, f"route {route.path!r}"):
         raise_first_fault(_checks(route))
+        path = route.path if route.is_page else f"{PREFIX}/{plugin}{route.path}"
         try:
-            pattern, _, convertors = compile_path(route.path)
+            pattern, _, convertors = compile_path(path)
         except Exception as exc:  # also AssertionError of Starlette, and `re.error`
             raise ValueError(f"its path cannot be read: {exc}") from exc
     methods = frozenset(("HEAD", *route.methods) if "GET" in route.methods else route.methods)
-    name = f"{','.join(route.methods)} {PREFIX}/{plugin}{route.path}"
+    name = f"{','.join(route.methods)} {path}"
     return RegisteredRoute(
         plugin=plugin,
         declared=name,
@@ -94,7 +103,8 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
         arguments=_NO_ARGUMENTS,
         route=route,
         methods=methods,
-        scope=route.scope or plugin,
+        scope=route.scope or ("" if route.is_page else plugin),
+        path=path,
         pattern=pattern,
         convertors=dict(convertors),
     )
@@ -103,11 +113,12 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
 def _checks(declaration: Any) -> dict[str, bool]:
     """Check the fields of a route, because a wrong one would break the routes of all plugins."""
     methods, scope = declaration.methods, declaration.scope
+    path, tools = declaration.path, declaration.tools
     names = cast("tuple[object, ...]", methods if isinstance(methods, tuple) else ())
     are_methods = bool(names) and METHODS.issuperset(names)
     return {
         "its path must begin with '/'; it is put below /plugins/<plugin>": not (
-            isinstance(declaration.path, str) and declaration.path.startswith("/")
+            isinstance(path, str) and path.startswith("/")
         ),
         f"its methods must be a tuple of some of {', '.join(sorted(METHODS))}": not are_methods,
         "its function must be async, and take a request": (
@@ -115,6 +126,14 @@ def _checks(declaration: Any) -> dict[str, bool]:
         ),
         "its scope must be a name": scope is not None
         and not (isinstance(scope, str) and re.fullmatch(NAME, scope)),
+        "a page needs a path of one part such as '/explore', which the service does not have, and"
+        " the method GET": declaration.is_page
+        and not (isinstance(path, str) and _PAGE_PATH.fullmatch(path) and methods == ("GET",)),
+        "its tools must be a tuple of names, and only a page may have tools": not (
+            isinstance(tools, tuple)
+            and all(isinstance(tool, str) for tool in cast("tuple[object, ...]", tools))
+            and (declaration.is_page or not tools)
+        ),
         **limit_checks(declaration),
     }
 

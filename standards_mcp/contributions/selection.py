@@ -235,7 +235,7 @@ def select(
         replace(
             item,
             limits=route_limits(item.route, settings.tools),
-            hidden_reason=rules.plugin_hidden_reason(item.plugin),
+            hidden_reason=rules.route_hidden_reason(item),
         )
         for item in contributions.routes
     )
@@ -286,6 +286,12 @@ class _Rules:
             if not first_match((plugin,), settings.profiles[name].plugins):
                 return f"[profiles.{name}] plugins has no pattern for {plugin!r}"
         return ""
+
+    def route_hidden_reason(self, item: RegisteredRoute) -> str:
+        """Return why a route or a page is hidden, or an empty string."""
+        if item.route.is_page and not self.settings.server.pages:
+            return "[server] pages = false"
+        return self.plugin_hidden_reason(item.plugin)
 
     def hidden_reason(self, item: Contribution, kind: Kind) -> str:
         """Return why an item is hidden, or an empty string."""

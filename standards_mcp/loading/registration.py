@@ -60,8 +60,9 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         if owner := owners.get(item.resource.uri):
             raise conflict(name, owner, f"resource {item.resource.uri!r}")
         owners[item.resource.uri] = name
-    # Paths begin with the plugin's name, so routes of two plugins never clash.
-    routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
+    # Other paths begin with the plugin's name, so routes of two plugins never clash.
+    pages = [item for item in others.routes if item.route.is_page]
+    routes = _read(name, _returned(name, call, "register_routes"), read_route, pages)
     return Contributions(tools, prompts, resources, routes=routes, skills=skills)
 
 

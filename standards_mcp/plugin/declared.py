@@ -185,7 +185,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """An HTTP route that a plugin adds below ``/plugins/<plugin>``.
+    """An HTTP route that a plugin adds below ``/plugins/<plugin>``, or a page of the service.
 
     Attributes:
         path: A path of Starlette, such as ``/reports/{id:int}``.
@@ -197,6 +197,10 @@ class Route:
         timeout: Seconds until the response must be sent, instead of ``tools.timeout``.
         rate_limit: The rate for one caller, such as ``60/minute``; the configuration's limit for
             all tools applies, too.
+        is_page: If true, this is a page for people at the root of the service, such as
+            ``/explore``: a GET with a path of one part. Without *scope*, every caller may open it.
+        tools: The declared names of the tools that the page may call, by ``POST`` to
+            ``<path>/tools/<name>``. ``request.state.tools`` lists the ones that the caller may use.
     """
 
     path: str
@@ -205,3 +209,5 @@ class Route:
     scope: str | None = None
     timeout: float | None = None
     rate_limit: str | None = None
+    is_page: bool = False
+    tools: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Serve the routes of plugins below ``/plugins/<plugin>``, by the same rules as their tools."""
+"""Serve the routes and pages of plugins, by the same rules as their tools."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PluginRoutes:
         self._host, self._principal_of = host, principal_of
 
     def routes(self) -> list[BaseRoute]:
-        """Return the one route that covers the routes of all plugins."""
+        """Return the one route that covers the routes of all plugins, without their pages."""
         return [Mount(PREFIX, app=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +78,9 @@ class PluginRoutes:
             raise
         complete_request = await with_body(request, self._host.settings.server.max_request_bytes)
         plugin_request = _plugin_request(complete_request, principal, parameters)
+        if route.route.is_page:
+            tools = self._host.visible(principal).tool_names(route.route.tools)
+            plugin_request.state.tools = list(tools)
         answer = Answer(send)
         call = Call(
             item=route,
@@ -99,16 +102,15 @@ class PluginRoutes:
     def _find(
         self, request: Request, principal: Principal
     ) -> tuple[RegisteredRoute, dict[str, Any]]:
-        plugin, slash, rest = request.scope["path"].removeprefix(f"{PREFIX}/").partition("/")
         served = visible(self._host.visible(principal).routes)
-        routes = [candidate for candidate in served if candidate.plugin == plugin]
-        route, parameters, methods = find_route(routes, slash + rest, request.method)
+        path = request.scope["path"]
+        route, parameters, methods = find_route(served, path, request.method)
         if route is None:
             allowed = {"Allow": ", ".join(sorted(methods))}
             raise HTTPException(405, headers=allowed) if methods else HTTPException(404)
         # Globs for tools do not open routes: `teacher = ["*"]` would also open the routes that a
         # plugin adds later for its operators.
-        if not principal.holds(route.scope):
+        if route.scope and not principal.holds(route.scope):
             needed = f'Bearer error="insufficient_scope", scope="{route.scope}"'
             why = f"this needs the scope {route.scope!r}"
             raise HTTPException(403, why, {"WWW-Authenticate": needed})

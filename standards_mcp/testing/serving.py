@@ -13,6 +13,7 @@ import httpx2
 from mcp import Client
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
@@ -109,7 +110,8 @@ async def route_client(
 ) -> AsyncGenerator[httpx2.AsyncClient]:
     """Open a client for the routes of one plugin of a running host, without a port."""
     principal = Principal("tester", scopes=None if scopes is None else frozenset(scopes))
-    routes = PluginRoutes(host, lambda _: principal).routes()
+    plugin_routes = PluginRoutes(host, lambda _: principal)
+    routes = [*plugin_routes.routes(), Route("/{page}", plugin_routes)]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     transport = httpx2.ASGITransport(app)
     url = f"http://localhost{PREFIX}/{plugin}"

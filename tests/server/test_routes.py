@@ -247,8 +247,16 @@ async def answer(_: Request) -> Response:
         ({"timeout": 0}, "positive number of seconds"),
         ({"rate_limit": "often"}, "60/minute"),
         (answer, "register_routes returned"),
+        ({"is_page": True, "path": "/a/b"}, "a path of one part"),
+        ({"is_page": True, "path": "/{id}"}, "a path of one part"),
+        ({"is_page": True, "path": "/health"}, "which the service does not have"),
+        ({"is_page": True, "path": ["/a"]}, "must begin with '/'"),
+        ({"is_page": True, "methods": ("GET", "POST")}, "the method GET"),
+        ({"is_page": True, "tools": "find_book"}, "its tools must be a tuple"),
+        ({"is_page": True, "tools": (7,)}, "its tools must be a tuple"),
+        ({"tools": ("find_book",)}, "only a page may have tools"),
     ],
-    ids=range(9),
+    ids=range(17),
 )
 async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
     make_host: MakeHost, wrong: Any, why: str

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 import pydantic_core
 from starlette.exceptions import HTTPException
@@ -103,19 +103,32 @@ class Rest:
         return self._host.visible(self._principal_of(request)).visible_tools
 
     async def _call(self, request: Request) -> Response:
-        name = ".".join(request.path_params.values())
+        return await self.answer(request, ".".join(request.path_params.values()))
+
+    async def answer(
+        self, request: Request, name: str, tools: Collection[str] | None = None
+    ) -> Response:
+        """Answer a call of the tool *name*, whose arguments are the body of the request.
+
+        Args:
+            tools: Other tools look unknown; None: all may be called.
+        """
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         body = await request.body()
         async with while_connected(request):
-            return _response(name, await self._result(request, name, body))
+            return _response(name, await self._result(request, name, body, tools))
 
-    async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
+    async def _result(
+        self, request: Request, name: str, body: bytes, tools: Collection[str] | None
+    ) -> ToolResult:
         most = most_values(self._host.settings)
         context = HostContext(self._principal_of(request))
         # MCP corrects small mistakes of models in arguments. Programs must follow the schema, as
         # the OpenAPI document says.
         context.is_exact = True
         try:
+            if tools is not None and name not in tools:
+                await self._refuse(name, context)
             try:
                 arguments = _arguments(body, media_type(request), most)
             except (InvalidInputError, HTTPException):
@@ -126,6 +139,17 @@ class Rest:
             return error_result("not_found", str(exc))
         except (InvalidInputError, RateLimitedError) as exc:
             return error_result(exc.error_type, str(exc), exc.data)
+
+    async def _refuse(self, name: str, context: HostContext) -> NoReturn:
+        """Record and count a call of a tool that is none of a page's, and refuse it.
+
+        Raises:
+            RateLimitedError: There were too many such calls.
+            UnknownToolError: There were not.
+        """
+        self._host.pipeline.recording.refused("tool", name, {}, context)
+        await self._host.count_refused(name, context)
+        raise UnknownToolError(f"this page calls no tool {name!r}")
 
 
 def most_values(settings: Settings) -> int:

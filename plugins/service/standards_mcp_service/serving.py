@@ -53,6 +53,7 @@ from .guards import (
 from .health import Health
 from .listening import is_local, is_private, url_of
 from .metrics import Metrics
+from .pages import Pages
 from .rest import NOTES, Rest, most_values
 from .sessions import Sessions
 from .step_up import StepUp
@@ -124,9 +125,12 @@ class _Service:
         if not self._requires_token() and not is_private(settings):
             log.warning("the service is open to all who reach it: it asks for no token")
         health = Health(host, version, principal_of, audit)
-        routes = [*metadata_routes, *health.routes(), *PluginRoutes(host, principal_of).routes()]
+        plugin_routes = PluginRoutes(host, principal_of)
+        routes = [*metadata_routes, *health.routes(), *plugin_routes.routes()]
+        rest = Rest(host, version, principal_of, self._requires_token)
+        pages = Pages(host, principal_of, plugin_routes, rest)
         if settings.rest:
-            routes += Rest(host, version, principal_of, self._requires_token).routes()
+            routes += rest.routes()
         metrics = None
         if settings.metrics:
             metrics = Metrics(host, health, audit, self._in_flight, self._sessions)
@@ -142,7 +146,8 @@ class _Service:
             routes += admin.routes()
         if settings.card:
             routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
-        routes += _start_routes(settings)
+        routes += _start_routes(settings, lambda request: pages.open_to(principal_of(request)))
+        routes += pages.routes()
         app = self._in_flight.tracked(self._guarded(routes, metadata))
         if metrics:
             app = metrics.counted(app)
@@ -288,14 +293,21 @@ def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     return url, [Route(url.path or "/", cors_middleware(describe, methods), methods=methods)]
 
 
-def _start_routes(settings: HttpSettings) -> list[Route]:
-    """Return the routes of ``/``, which lists paths of the service, and of the icon."""
-    pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
-    # Links are relative, so that the page works below the path of a proxy, too.
-    links = "".join(f'<li><a href="{page[1:]}">{page}</a></li>' for page in pages)
+def _start_routes(
+    settings: HttpSettings, plugin_pages: Callable[[Request], Collection[str]]
+) -> list[Route]:
+    """Return the routes of ``/``, which lists paths of the service, and of the icon.
+
+    Args:
+        plugin_pages: Returns the paths of the pages that the caller of a request may open.
+    """
+    own_pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
 
     async def start(request: Request) -> Response:
+        pages = [*plugin_pages(request), *own_pages]
         if "text/html" in request.headers.get("accept", ""):
+            # Links are relative, so that the page works below the path of a proxy, too.
+            links = "".join(f'<li><a href="{page[1:]}">{page}</a></li>' for page in pages)
             return HTMLResponse(_START_PAGE.format(links=links))
         raise HTTPException(404, f"nothing is here; MCP is at {MCP}. See also: {', '.join(pages)}")
 

@@ -24,17 +24,8 @@ import click
 from standards_mcp import ToolCaller, ToolResult
 from standards_mcp.commands import examples, print_text
 
-from .pages import explore_page
+from .pages import TOOLS, explore_page
 
-TOOLS: Final = frozenset(
-    {
-        "browse_standards",
-        "find_relevant_standards",
-        "get_related_standards",
-        "get_standard_details",
-    }
-)
-"""The tools that the page may call; none of them changes anything."""
 _MAX_BODY: Final = 100_000
 _CALL_SECONDS: Final = 60.0
 _WAIT_SECONDS: Final = 0.5
@@ -97,11 +88,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(text, "text/html; charset=utf-8", policy=policy)
 
     def do_POST(self) -> None:
-        if not self._is_allowed("/call"):
+        name = self.path.rpartition("/")[2]
+        if not self._is_allowed(f"/tools/{name}"):
             return
-        name, arguments = self._request()
-        if name not in TOOLS:
-            self._refuse(HTTPStatus.BAD_REQUEST, "The page may not call this tool.")
+        arguments = self._arguments()
+        if name not in TOOLS or arguments is None:
+            self._refuse(HTTPStatus.BAD_REQUEST, "The page may not make this call.")
             return
         answer: Future[ToolResult] = Future()
         self._own.calls.put((name, arguments, answer))
@@ -111,9 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
             answer.cancel()
             self._refuse(HTTPStatus.BAD_GATEWAY, str(exc) or "The call took too long.")
             return
-        data = {"isError": result.is_error, "structuredContent": result.structured}
-        content = [{"type": "text", "text": result.text}]
-        self._send(json.dumps({**data, "content": content}), "application/json")
+        answer_data = result.structured or {"message": result.text}
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if result.is_error else HTTPStatus.OK
+        self._send(json.dumps(answer_data), "application/json", status=status)
 
     @property
     def _own(self) -> Server:
@@ -135,21 +127,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._refuse(HTTPStatus.NOT_FOUND, f"Open the address that `{command}` printed.")
         return False
 
-    def _request(self) -> tuple[str, dict[str, Any]]:
+    def _arguments(self) -> dict[str, Any] | None:
+        """Return the arguments in the body, or None if it is too long or no JSON object."""
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > _MAX_BODY:
-            return "", {}
+            return None
         try:
             body: Any = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
-            return "", {}
-        if not isinstance(body, dict):
-            return "", {}
-        request = cast("dict[str, Any]", body)
-        arguments = request.get("arguments")
-        if not isinstance(arguments, dict):
-            return "", {}
-        return str(request.get("name", "")), cast("dict[str, Any]", arguments)
+            return None
+        return cast("dict[str, Any]", body) if isinstance(body, dict) else None
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
         self._send(json.dumps({"message": reason}), "application/json", status=status)

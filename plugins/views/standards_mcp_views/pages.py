@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -26,6 +26,13 @@ _STARTS: Final = {
     "tree": (("tree.js",), 'start("tree", treePage);'),
 }
 NAMES: Final = tuple(_STARTS)
+TOOLS: Final = (
+    "browse_standards",
+    "find_relevant_standards",
+    "get_related_standards",
+    "get_standard_details",
+)
+"""The tools that the page in a browser may call; none of them changes anything."""
 
 
 @cache
@@ -37,10 +44,19 @@ def page(name: str) -> str:
     return text.replace("<meta name", f"{meta}<meta name", 1)
 
 
+def explore_page(tools: Iterable[str] = TOOLS) -> tuple[str, str]:
+    """Return the document of the page in a browser, and the policy for its header.
+
+    Args:
+        tools: The tools of the page that its user may call.
+    """
+    text, policy = _explore_document()
+    return text.replace("<body>", f'<body data-tools="{" ".join(tools)}">', 1), policy
+
+
 @cache
-def explore_page() -> tuple[str, str]:
-    """Return the document of the page in a browser, and the policy for its header."""
-    scripts = (*_COMMON, "results.js", "tree.js", "explore.js")
+def _explore_document() -> tuple[str, str]:
+    scripts = (*_COMMON, "results.js", "tree.js", "server.js", "explore.js")
     return _document(scripts, "explorePage();", "connect-src 'self'; frame-ancestors 'none'")
 
 

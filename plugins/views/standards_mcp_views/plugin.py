@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from standards_mcp import Plugin, Resource, hookimpl
+from standards_mcp import Plugin, Resource, Route, hookimpl
 
-from .pages import page
+from .pages import TOOLS, explore_page, page
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 _VIEWS: Final = {
     "results": ("Standards found", ("find_relevant_standards",)),
@@ -33,6 +37,18 @@ class ViewsPlugin(Plugin):
         from .explore import explore  # noqa: PLC0415  - imported when a command runs
 
         return [explore]
+
+    async def explore(self, request: Request) -> Response:
+        """Show the page to search and browse, with what its caller may use."""
+        from starlette.responses import HTMLResponse  # noqa: PLC0415  - for the service only
+
+        text, policy = explore_page(request.state.tools)
+        return HTMLResponse(text, headers={"Content-Security-Policy": policy})
+
+    @hookimpl
+    def register_routes(self) -> Iterable[Route]:
+        """Return the page of the service over HTTP."""
+        return [Route(path="/explore", function=self.explore, is_page=True, tools=TOOLS)]
 
     @hookimpl
     def register_resources(self) -> Iterable[Resource]:

@@ -52,30 +52,37 @@ def server(host: Host) -> Iterator[Server]:
         thread.join()
 
 
-def post(server: Server, body: Any, **headers: str) -> httpx2.Response:
-    return httpx2.post(f"{server.url}call", content=json.dumps(body), headers=headers, timeout=60)
+def post(server: Server, tool: str, body: Any) -> httpx2.Response:
+    return httpx2.post(f"{server.url}tools/{tool}", content=json.dumps(body), timeout=60)
 
 
 def test_the_page_calls_the_tools_that_read(server: Server):
-    search = {"name": "find_relevant_standards", "arguments": {"activity": "comparing fractions"}}
-    answer = post(server, search).json()
-    assert answer["structuredContent"]["results"]
-    assert answer["isError"] is False
-    failed = post(server, {"name": "find_relevant_standards", "arguments": {"grade": "99"}}).json()
-    assert failed["isError"] is True
-    assert "grade" in failed["content"][0]["text"]
+    answer = post(server, "find_relevant_standards", {"activity": "comparing fractions"})
+    assert (answer.status_code, answer.json()["success"]) == (200, True)
+    assert answer.json()["results"]
+    failed = post(server, "find_relevant_standards", {"grade": "99"})
+    assert (failed.status_code, failed.json()["success"]) == (422, False)
+    assert "grade" in failed.json()["message"]
 
 
 @pytest.mark.parametrize(
-    "body", [{"name": "web_search"}, {"name": 7}, {}, [], "x", {"name": None, "arguments": []}]
+    ("tool", "body"),
+    [("web_search", {}), ("", {}), ("browse_standards", []), ("browse_standards", "x")],
 )
-def test_the_page_calls_no_other_tool(server: Server, body: Any):
-    assert post(server, body).status_code == 400
+def test_the_page_calls_no_other_tool(server: Server, tool: str, body: Any):
+    assert post(server, tool, body).status_code == 400
 
 
 def test_only_the_address_with_the_token_is_answered(server: Server):
     base, token = server.url.rstrip("/").rsplit("/", 1)
-    for path in ("/", "/call", f"/{token}x/", f"/{token[:-1]}/", f"/{token}/../", "/\u00fc/"):
+    for path in (
+        "/",
+        "/tools/browse_standards",
+        f"/{token}x/",
+        f"/{token[:-1]}/",
+        f"/{token}/../",
+        "/\u00fc/",
+    ):
         assert httpx2.get(f"{base}{path}").status_code == 404
     assert httpx2.get(server.url, headers={"host": "evil.example"}).status_code == 404
     assert httpx2.get(server.url, headers={"origin": "https://evil.example"}).status_code == 404
@@ -87,7 +94,7 @@ def test_only_the_address_with_the_token_is_answered(server: Server):
 
 
 def test_a_body_that_is_too_long_is_not_read(server: Server):
-    assert post(server, {"name": "x" * 200_000}).status_code == 400
+    assert post(server, "browse_standards", {"parent": "x" * 200_000}).status_code == 400
 
 
 def test_a_call_that_is_too_late_does_not_run(monkeypatch: pytest.MonkeyPatch):
@@ -95,7 +102,7 @@ def test_a_call_that_is_too_late_does_not_run(monkeypatch: pytest.MonkeyPatch):
     server = Server()
     serving = Thread(target=server.serve_forever)
     serving.start()
-    late = post(server, {"name": "browse_standards", "arguments": {}})
+    late = post(server, "browse_standards", {})
     server.shutdown()
     server.server_close()
     serving.join()
@@ -168,10 +175,10 @@ class TestInABrowser:
             await page.evaluate(
                 """() => {
                   const now = window.fetch;
-                  const isSlow = (options) => options.body.includes("get_");
+                  const isSlow = (url) => url.includes("/get_");
                   window.held = [];
                   window.fetch = async (url, options) => {
-                    if (isSlow(options)) await new Promise((go) => window.held.push(go));
+                    if (isSlow(url)) await new Promise((go) => window.held.push(go));
                     return now(url, options);
                   };
                 }"""

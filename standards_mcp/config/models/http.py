@@ -230,6 +230,8 @@ class HttpSettings(Table):
         session_idle: A session without a request for this many seconds is closed.
         rest: If true, the tools are also a REST API: ``POST /tools/{name}``, documented at
             ``/openapi.json`` and ``/docs``.
+        pages: If true, pages of plugins are served, such as ``/explore`` of the plugin ``views``.
+            They show and call what the caller's token allows.
         admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
             with the scope ``admin``.
         card: With this public address of the service, such as ``https://mcp.example.org/mcp``,
@@ -258,6 +260,7 @@ class HttpSettings(Table):
     max_sessions_per_client: Annotated[_Count | None, AtStart()] = None
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     rest: Annotated[bool, AtStart()] = False
+    pages: bool = True
     admin: Annotated[bool, AtStart()] = False
     card: Annotated[_PublicUrl | None, AtStart()] = None
     snapshot: Annotated[bool, AtStart()] = True

@@ -2,19 +2,15 @@
 class LocalServer {
   constructor() {
     this.input = {};
-    this.capabilities = { serverTools: {}, openLinks: {}, downloadFile: {}, message: {} };
+    this.capabilities = { openLinks: {}, downloadFile: {}, message: {} };
+    if (mayCall("get_standard_details") || mayCall("browse_standards")) this.capabilities.serverTools = {};
     this.sayLabel = "Collect";
     this.collected = new Map(JSON.parse(sessionStorage.getItem("collected") ?? "[]"));
     this.onCollect = () => {};
   }
 
-  async callTool(name, args) {
-    const headers = { "content-type": "application/json" };
-    const response = await fetch("call", { method: "POST", headers, body: JSON.stringify({ name, arguments: args }) });
-    const result = await response.json();
-    if (!response.ok) throw new Error(result.message);
-    if (result.isError) throw new Error(result.structuredContent?.message ?? textOf(result));
-    return result.structuredContent;
+  callTool(name, args) {
+    return callServer(name, args);
   }
 
   async request(method, params) {
@@ -63,7 +59,10 @@ function explorePage() {
   server.onCollect = () => { collectedTab.textContent = `Collected (${server.collected.size})`; };
   server.onCollect();
   document.querySelector("header").append(
-    element("div", { className: "row" }, query, grade, button("Browse", () => choose(browse)), collectedTab));
+    element("div", { className: "row" },
+      ...(MAY_SEARCH ? [query, grade] : []),
+      mayCall("browse_standards") ? button("Browse", () => choose(browse)) : null,
+      collectedTab));
   if (query.value) search();
   else browse();
 
@@ -85,6 +84,7 @@ function explorePage() {
   }
 
   function browse() {
+    if (!mayCall("browse_standards")) return show(notice(MAY_SEARCH ? "Describe an activity, or type a code." : NO_ACCESS));
     return ask(server, "browse_standards", {}, (data) => treePage(server, data), fail);
   }
 
