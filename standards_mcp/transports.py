@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         AuthSettings,
         HttpSettings,
         JwtSettings,
+        OidcSettings,
         Scope,
         TokenSection,
     )
@@ -77,6 +78,7 @@ __all__ = [
     "HostServer",
     "HttpSettings",
     "JwtSettings",
+    "OidcSettings",
     "PluginKind",
     "PluginRecord",
     "PluginRoutes",

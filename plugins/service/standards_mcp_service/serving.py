@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import uvicorn
@@ -58,6 +58,9 @@ from .rest import NOTES, Rest, most_values
 from .sessions import Sessions
 from .step_up import StepUp
 from .wire import BoundedProtocol
+
+if TYPE_CHECKING:
+    from .people.pages import People
 
 log = logging.getLogger("standards_mcp.service")
 
@@ -143,6 +146,8 @@ class _Service:
             routes += admin.routes()
         if settings.card:
             routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
+        self._people = _people_of(host)
+        routes += self._people.routes() if self._people else []
         routes += _start_routes(settings)
         app = self._in_flight.tracked(self._guarded(routes, metadata))
         if metrics:
@@ -185,8 +190,15 @@ class _Service:
                 )
             )
         middleware += [
-            Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
-            Middleware(with_authorization, is_required=self._requires_token, metadata=metadata),
+            Middleware(
+                AuthenticationMiddleware, backend=Credentials(Tokens(self._auth), self._people)
+            ),
+            Middleware(
+                with_authorization,
+                is_required=self._requires_token,
+                metadata=metadata,
+                people=self._people,
+            ),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
@@ -268,9 +280,19 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+def _people_of(host: Host) -> People | None:
+    """Return the sign-in of people, if there is one."""
+    settings = host.settings.server.auth.oidc
+    if settings is None:
+        return None
+    from .people.pages import People  # noqa: PLC0415  - its templates cost start-up time
+
+    return People(host, settings)
+
+
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     """Return the address and the route of the metadata that names the issuer (RFC 9728)."""
-    if settings.jwt.issuer is None or settings.jwt.audience is None:
+    if settings.jwt is None:
         return None, []
     # The values are unchanged, because clients compare them letter by letter.
     metadata: dict[str, Any] = {
@@ -292,6 +314,7 @@ def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
 def _start_routes(settings: HttpSettings) -> list[Route]:
     """Return the routes of ``/``, which lists paths of the service, and of the icon."""
     pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
+    pages += ["/connect"] * bool(settings.auth.oidc)
     # Links are relative, so that the page works below the path of a proxy, too.
     links = "".join(f'<li><a href="{page[1:]}">{page}</a></li>' for page in pages)
 

@@ -119,7 +119,8 @@ def _check(all_settings: Settings) -> Iterator[Finding]:
             " make a token with `standards-mcp auth token new NAME`"
         )
         yield Finding("service", "warning", warning)
-    if settings.auth.required and not (settings.auth.tokens or settings.auth.jwt.issuer):
+    auth = settings.auth
+    if auth.required and not (auth.tokens or auth.jwt or auth.oidc):
         warning = (
             "[server.auth] required is true, but no token exists; make one with `standards-mcp"
             " auth token new NAME`"
