@@ -79,9 +79,10 @@ class Admin:
             (PATH, "GET", self._overview),
             (_TOOLS, "GET", self._tools),
             (_TOOLS, "POST", self._switch),
-            (f"{PATH}/style.css", "GET", self._style),
         ]
-        return [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
+        routes = [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
+        # Whoever may not administer the service sees why, on a page with the same style.
+        return [*routes, Route(f"{PATH}/style.css", style_sheet, methods=["GET"])]
 
     def _admins_only(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -156,9 +157,6 @@ class Admin:
         except RefusedError as exc:
             return await self._tools(request, principal, 409, str(exc))
         return RedirectResponse(f"tools?{urlencode({'changed': tool})}", 303)
-
-    async def _style(self, request: Request, _: Principal) -> Response:
-        return await style_sheet(request)
 
     def _show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
         path = request.url.path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import time
 from collections.abc import Mapping
 from secrets import token_urlsafe
@@ -128,7 +127,7 @@ class Provider:
             claims = await self._id_tokens.claims(str(id_token or ""))
         except (jwt.InvalidTokenError, ValueError) as exc:
             raise ApiError(f"its ID token is not valid ({type(exc).__name__})") from None
-        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        if claims.get("nonce") != nonce:
             raise ApiError("its ID token is of another sign-in")
         # An ID token for several clients names the one that asked for it.
         party = claims.get("azp", self._settings.client_id if _is_for_one(claims) else "")
