@@ -21,7 +21,8 @@ class ServiceGuide:
     Attributes:
         command: The command that does it, or "" if the client has no file for it to edit.
         entry: The entry to paste, or "" if only the command can make it.
-        files: The client's file of servers, by system; empty if its users import the entry.
+        files: The client's files of servers, each by the names of its systems; empty if the users
+            of the client import the entry.
         step: The next step for the user.
     """
 
@@ -63,11 +64,12 @@ def _guide(client: Client, url: str, variable: str) -> ServiceGuide:
 
 
 def _files(client: Client) -> dict[str, str]:
-    """Return the file of a user's servers on each system, in their home."""
+    """Return the file of a user's servers by the names of the systems that have it there."""
     if client.settings is None:
         return {}
     home = Path("~")
-    return {
-        title: client.settings(System(platform, home, {}, home)).as_posix()
-        for title, platform in _SYSTEMS.items()
-    }
+    systems: dict[str, list[str]] = {}
+    for title, platform in _SYSTEMS.items():
+        file = client.settings(System(platform, home, {}, home)).as_posix()
+        systems.setdefault(file, []).append(title)
+    return {", ".join(titles): file for file, titles in systems.items()}

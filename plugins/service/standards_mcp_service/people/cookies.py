@@ -110,9 +110,11 @@ class Cookies:
         if not is_safe or scope["path"] == MCP:
             return None
         person = _unsealed(Person, self._people, request.cookies.get(_PERSON, ""))
-        if person is None or (person.expires_at or 0) <= time.time():
+        if person is None or self._ended(person).exists():
             return None
-        return None if self._ended(person).exists() else person
+        # A shorter lifetime counts at once, also for cookies that were made before.
+        remaining = (person.expires_at or 0) - time.time()
+        return person if 0 < remaining <= self._lifetime else None
 
     def sign_out(self, response: Response, person: Person) -> None:
         """Let a browser no longer act for a person, nor anybody who has copied its cookie."""

@@ -19,7 +19,8 @@ class Guide(Protocol):
     Attributes:
         command: The command that does it.
         entry: The entry to paste, or "" if only the command can make it.
-        files: The client's file of servers, by system; empty if its users import the entry.
+        files: The client's files of servers, each by the names of its systems; empty if the users
+            of the client import the entry.
         step: The next step for the user.
     """
 
