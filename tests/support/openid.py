@@ -149,11 +149,16 @@ class Browser:
     The client's own jar would not send secure cookies to 127.0.0.1 without TLS, as browsers do.
 
     Attributes:
+        url: The address of the host, as the browser knows it.
         cookies: The cookies by their names.
+
+    Args:
+        server: Where a proxy at this address passes requests on to, if there is one.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url, self.cookies = url, dict[str, str]()
+    def __init__(self, url: str, server: str = "") -> None:
+        self.url, self._server = url, server or url
+        self.cookies = dict[str, str]()
 
     async def get(self, url: str, **headers: str) -> httpx2.Response:
         return await self.request("GET", url, headers=headers)
@@ -167,6 +172,9 @@ class Browser:
         headers = PAGE | options.pop("headers", {})
         if url.startswith(self.url) and self.cookies:
             headers["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if url.startswith(self.url):
+            headers["host"] = urlsplit(self.url).netloc
+            url = self._server + url.removeprefix(self.url)
         async with patient_client() as http:
             response = await http.request(method, url, headers=headers, **options)
         for line in response.headers.get_list("set-cookie"):

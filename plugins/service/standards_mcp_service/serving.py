@@ -144,10 +144,10 @@ class _Service:
                 controls = Controls(host, reloading, server, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
-        if settings.card:
-            routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
         self._people = _people_of(host)
         routes += self._people.routes() if self._people else []
+        if settings.card:
+            routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
         routes += _start_routes(settings)
         app = self._in_flight.tracked(self._guarded(routes, metadata))
         if metrics:

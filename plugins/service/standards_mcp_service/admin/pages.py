@@ -71,6 +71,7 @@ class Admin:
             uptime=lambda: timedelta(seconds=health.uptime()),
             most=_MAX_ROWS,
             can_change=controls is not None,
+            can_sign_in=host.settings.server.auth.oidc is not None,
         )
 
     def routes(self) -> list[BaseRoute]:

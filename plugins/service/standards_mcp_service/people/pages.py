@@ -95,7 +95,8 @@ class People:
     def _ask_for_token(self, request: Request, page: str) -> Response:
         """Let the browser ask for a token, which it then sends for all pages."""
         if isinstance(request.scope["user"], AuthenticatedUser):
-            return RedirectResponse(page.removeprefix("/") or ".", 303, PAGE_HEADERS)
+            # With the dot, a page such as /https://a.b is no other address.
+            return RedirectResponse(f".{page}", 303, PAGE_HEADERS)
         text = "This page needs a token as the password, with any name."
         response = self._message("Not signed in", text, page, 401)
         response.headers["www-authenticate"] = CHALLENGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
 from support.http import ACCEPT, INITIALIZE, auth_of, bearer, patient_client
@@ -386,6 +386,35 @@ async def test_a_page_elsewhere_changes_nothing_with_a_persons_cookie(
             assert answer.status_code in {200, 409}, path  # there is no file to change
 
 
+async def test_behind_a_proxy_with_tls_people_sign_in_change_things_and_sign_out(
+    served: Serve, provider: Provider
+):
+    provider.claims["groups"] = ["all"]
+    public = "https://mcp.example.org"
+    async with served({"allowed_hosts": ["mcp.example.org"]}, public_url=public) as direct:
+        browser = Browser(public, server=direct.url)
+        done = await browser.sign_in("/admin/tools")
+        assert done.headers["location"] == f"{public}/admin/tools"
+        assert (await browser.get("/admin/tools")).status_code == 200
+        switch = {"data": {"action": "disable", "tool": "look"}, "headers": {"origin": public}}
+        answer = await browser.request("POST", "/admin/tools", **switch)
+        assert answer.status_code == 409  # there is no file to change
+        assert (await browser.post("/sign-out")).status_code == 303
+        assert PERSON not in browser.cookies
+
+
+async def test_where_no_token_is_needed_a_person_may_sign_in_for_more(served: Serve):
+    server = {"allowed_hosts": ["127.0.0.1"]}
+    async with served(server, {"required": False}) as browser:
+        refused = await browser.get("/admin")
+        assert refused.status_code == 403
+        assert '<a href="sign-in?next=/admin">Sign in</a>' in refused.text
+        answer = await browser.get("/sign-in?next=/admin")
+        answer = await browser.get(answer.headers["location"])
+        await browser.get(answer.headers["location"])
+        assert "Ann Example" in (await browser.get("/admin/tools")).text
+
+
 async def test_the_cookie_is_for_pages_and_not_for_mcp(served: Serve):
     async with served() as browser:
         await browser.sign_in()
@@ -442,7 +471,10 @@ async def test_a_token_is_still_a_password_for_browsers(served: Serve):
         assert asked.status_code == 401
         assert "Basic" in asked.headers["www-authenticate"]
         done = await http.get(url, auth=("any", ROOT))
-        assert (done.status_code, done.headers["location"]) == (303, "admin")
+        assert (done.status_code, done.headers["location"]) == (303, "./admin")
+        for page in ("/https://evil.example", "//evil.example", "https://evil.example", "/"):
+            moved = await http.get(f"{browser.url}/sign-in?token&next={page}", auth=("", ROOT))
+            assert urljoin(url, moved.headers["location"]).startswith(f"{browser.url}/"), page
         assert (await http.get(f"{browser.url}/admin", auth=("any", ROOT))).status_code == 200
         # What a program says itself counts, not what the browser remembers.
         await browser.sign_in()
