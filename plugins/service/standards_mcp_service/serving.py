@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -44,7 +44,6 @@ from .authorization import ANONYMOUS, NOBODY, Credentials, Principals, Tokens, i
 from .bodies import client_left
 from .card import card_route
 from .guards import (
-    LOOPBACK,
     MCP,
     InFlight,
     with_authorization,
@@ -52,7 +51,7 @@ from .guards import (
     with_trace_context,
 )
 from .health import Health
-from .listening import is_local, is_private, url_of
+from .listening import is_private, known_hosts, url_of
 from .metrics import Metrics
 from .rest import NOTES, Rest, most_values
 from .sessions import Sessions
@@ -168,13 +167,10 @@ class _Service:
     def _guarded(self, routes: Sequence[BaseRoute], metadata: AnyHttpUrl | None) -> ASGIApp:
         """Return the app of MCP and these routes, behind the middleware."""
         settings = self._settings
-        hosts: Collection[str] = settings.allowed_hosts
-        if not hosts:
-            hosts = LOOPBACK if is_local(settings) else ("*",)
         middleware = [
             Middleware(
                 with_known_hosts,
-                hosts=hosts,
+                hosts=known_hosts(settings),
                 origins=settings.allowed_origins,
                 is_private=lambda: not self._requires_token() and is_private(settings),
             )

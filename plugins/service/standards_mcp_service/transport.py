@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from functools import partial
 from time import monotonic, perf_counter
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -20,6 +22,7 @@ from .listening import (
     check_exposure,
     check_workers,
     is_local,
+    known_hosts,
     listen,
     shared_settings,
 )
@@ -126,6 +129,12 @@ def _check(all_settings: Settings) -> Iterator[Finding]:
             " auth token new NAME`"
         )
         yield Finding("service", "warning", warning)
+    if auth.oidc:
+        host = urlsplit(auth.oidc.public_url).hostname or ""
+        if not any(fnmatch(host, name.casefold()) for name in known_hosts(settings)):
+            refused = f"[server.auth.oidc] public_url: requests for the host {host!r} are refused"
+            advice = "name it in [server] allowed_hosts"
+            yield Finding("service", "warning", f"{refused}; {advice}")
 
 
 HTTP: Final = Transport(serve=_serve, check=_check)
