@@ -36,6 +36,7 @@ SHIPPED = {
     "standards_mcp_clients",
     "standards_mcp_documents",
     "standards_mcp_encoders",
+    "standards_mcp_oauth",
     "standards_mcp_pinecone",
     "standards_mcp_ranking",
     "standards_mcp_scaffold",

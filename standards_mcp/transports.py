@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         AuthSettings,
         HttpSettings,
         JwtSettings,
+        OidcSettings,
         Scope,
         TokenSection,
     )
@@ -80,6 +81,7 @@ __all__ = [
     "HttpSettings",
     "JwtSettings",
     "Observer",
+    "OidcSettings",
     "PluginKind",
     "PluginRecord",
     "PluginRoutes",

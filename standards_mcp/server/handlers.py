@@ -238,7 +238,7 @@ def cache_hints(host: Host) -> dict[str, Any]:
     A cache may share the list with all callers only if no token changes it.
     """
     auth = host.settings.server.auth
-    is_public = not (auth.is_required or auth.tokens or auth.jwt.issuer)
+    is_public = not (auth.is_required or auth.tokens or auth.jwt or auth.oidc)
     return {
         "ttlMs": _CACHE_MILLISECONDS if host.all_known else 0,
         "cacheScope": "public" if is_public else "private",

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 Entry = dict[str, Any]
+DEFAULT_NAME: Final = "standards"
+"""The name of this server in a client, if its user chooses no other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from standards_mcp.commands import (
 )
 from standards_mcp.files import Edit, describe_decoding, edit_text
 
-from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System
+from .clients import CLIENTS, DEFAULT_NAME, IMPORTING, Client, Entry, Launch, System
 from .connect import service_address, token_of, token_option
 from .entries import (
+    IMPORTED_FILE,
     ClientFileError,
     Options,
     change_of_entry,
@@ -45,8 +46,6 @@ from .entries import (
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 _CLIENTS_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
-_JSON_FILE: Final = Path("servers.json")
-"""The format of entries that are printed for clients without a file: the suffix selects it."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -57,7 +56,7 @@ _client = click.argument(
     "client", type=click.Choice(list(_CLIENTS_BY_KEY)), metavar="CLIENT", callback=_client_of
 )
 _name = click.option(
-    "--name", default="standards", show_default=True, help="Name of the server in the client."
+    "--name", default=DEFAULT_NAME, show_default=True, help="Name of the server in the client."
 )
 _project = click.option(
     "--project",
@@ -127,7 +126,7 @@ def install(program: ServerCommands, /, client: Client, name: str, **options: An
     if client.settings is None and not options["project"]:
         if not options["only_print"]:
             print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
-        _print_entry(client, _JSON_FILE, name, new)
+        _print_entry(client, IMPORTED_FILE, name, new)
         return
     file = _file(client, project=options["project"])
     if options["only_print"]:

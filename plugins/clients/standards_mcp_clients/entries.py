@@ -33,6 +33,8 @@ from .clients import Client, Entry, Launch
 
 _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
 
+IMPORTED_FILE: Final = Path("servers.json")
+"""The format of entries for clients without a file: the suffix selects it."""
 _T = TypeVar("_T")
 
 Options: TypeAlias = tuple[tuple[str, str], ...]

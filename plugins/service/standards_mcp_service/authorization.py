@@ -1,24 +1,18 @@
 """Authorization: verify bearer tokens, and map their scopes to access rights.
 
 A token is either made by ``auth token new`` and kept as a hash in the configuration, or a JSON Web
-Token of an authorization server (RFC 7519). Of the latter, the signature, issuer, audience and
-times are checked.
+Token of an authorization server. People who have signed in with a browser have a cookie.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hmac
-import logging
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-import httpx2
-import jwt
 from mcp.server.auth.middleware.bearer_auth import (
     AuthenticatedUser,
     AuthorizationContext,
@@ -40,15 +34,16 @@ from standards_mcp.transports import (
     Access,
     AuthSettings,
     Context,
-    JwtSettings,
     Principal,
     Scope,
     TokenSection,
 )
 
+from .jwt_tokens import JwtTokens
 from .tokens import token_hash
 
-log = logging.getLogger("standards_mcp.service")
+if TYPE_CHECKING:
+    from .people.pages import People
 
 ANONYMOUS: Final = Principal("anonymous")
 """The caller if no authorization is configured."""
@@ -58,33 +53,44 @@ EXPIRED: Final = "expired"
 """A key in the state of a request; the value is the time at which its token expired."""
 
 _OPERATOR_SCOPES: Final = frozenset({ADMIN, METRICS})
-_ALGORITHMS: Final = (
-    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    *("ES256", "ES384", "ES512", "EdDSA"),
-)
-"""The accepted signature algorithms.
-
-A symmetric algorithm must not be added: the public key of the server would then be the secret.
-"""
-_FRESH_SECONDS: Final = 600.0
-_IDLE_SECONDS: Final = 1200.0
-_RETRY_SECONDS: Final = 10.0
-_FETCH_SECONDS: Final = 5.0
-_LEEWAY_SECONDS: Final = 30
-_MAX_TOKEN_CHARS: Final = 16_384
 
 
 class TokenExpiredError(Exception):
     """A token was valid until the time in the message."""
 
 
+class Person(AccessToken):
+    """A person who has signed in with a browser.
+
+    Attributes:
+        display_name: Their name for pages.
+        groups: Their groups of those that have scopes.
+        session: The id of this sign-in.
+    """
+
+    display_name: str
+    groups: tuple[str, ...]
+    session: str
+
+
 class Credentials(BearerAuthBackend):
-    """Read bearer tokens, and tokens that a browser sends as the password of basic auth."""
+    """Read bearer tokens, tokens that a browser sends as the password of basic auth, and cookies.
+
+    Args:
+        people: Reads the cookies of people; None: they cannot sign in.
+    """
+
+    def __init__(self, tokens: Tokens, people: People | None) -> None:
+        super().__init__(tokens)
+        self._people = people
 
     async def authenticate(
         self, conn: HTTPConnection
     ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
-        """Return the caller of a request, or None without a valid token."""
+        """Return the caller of a request, or None without a valid token or cookie."""
+        if "authorization" not in conn.headers:
+            person = self._people.person_of(conn) if self._people else None
+            return (AuthCredentials(), AuthenticatedUser(person)) if person else None
         scheme, _, value = conn.headers.get("authorization", "").partition(" ")
         if scheme.casefold() == "basic":
             headers = Headers({"authorization": f"Bearer {_password(value)}"})
@@ -96,6 +102,13 @@ class Credentials(BearerAuthBackend):
             conn.scope["state"][EXPIRED] = str(exc)
             return None
         return caller
+
+
+def person_of(request: Request) -> Person | None:
+    """Return the person who has signed in with the browser that sends a request, or None."""
+    user = request.scope.get("user")
+    token = user.access_token if isinstance(user, AuthenticatedUser) else None
+    return token if isinstance(token, Person) else None
 
 
 def _sent_token(request: Request) -> SecretStr:
@@ -121,8 +134,8 @@ class Tokens:
 
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
-        jwt_settings = settings().jwt
-        self._jwt_tokens = JwtTokens(jwt_settings) if jwt_settings.issuer else None
+        keys = settings().jwt
+        self._jwt_tokens = JwtTokens(keys.issuer, keys.audience, keys.jwks_url) if keys else None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid.
@@ -186,6 +199,10 @@ class Principals:
         if not isinstance(user, AuthenticatedUser):
             return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
+        if isinstance(token, Person) and settings.oidc:
+            groups = settings.oidc.groups
+            scopes = {scope for name in (*token.groups, "*") for scope in groups.get(name, ())}
+            return _principal(user.username, scopes, settings)
         if token.claims is not None:  # a JSON Web Token, whose issuer decides its scopes
             # Signing in at the issuer must not make anyone an operator.
             caller = _principal(user.username, token.scopes, settings, _OPERATOR_SCOPES)
@@ -239,133 +256,3 @@ def _combined_access(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
     names = dict.fromkeys(name for table in tables for name in table.names)
     profiles = dict.fromkeys(table.profile for table in tables if table.profile)
     return Access(names=tuple(names), profiles=tuple(profiles))
-
-
-class JwtTokens:
-    """Verify the JSON Web Tokens of an authorization server.
-
-    The public keys of the server are cached, and stay in use during an outage.
-    """
-
-    def __init__(self, settings: JwtSettings) -> None:
-        self._issuer, self._audience = str(settings.issuer), settings.audience
-        self._url = settings.jwks_url
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched_at = self._tried_at = float("-inf")
-        self._fetching: asyncio.Task[None] | None = None
-        self._must_wait = True
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """Return the owner of a token, or None if it is not valid."""
-        try:
-            claims = await self._claims(token)
-        except (jwt.InvalidTokenError, ValueError) as exc:
-            log.info("a token is refused", extra={"reason": type(exc).__name__})
-            return None
-        subject = str(claims["sub"])
-        return AccessToken(
-            token="",
-            # Names of tokens in the configuration have no colon.
-            client_id=f"{self._issuer}:{subject}",
-            scopes=_scopes(claims),
-            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
-            subject=subject,
-            claims={"iss": claims["iss"]},
-        )
-
-    async def _claims(self, token: str) -> dict[str, Any]:
-        if len(token) > _MAX_TOKEN_CHARS:
-            raise jwt.InvalidTokenError
-        key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
-        claims: dict[str, Any] = jwt.decode(
-            token,
-            key.key,
-            algorithms=[key.algorithm_name],
-            audience=self._audience,
-            issuer=self._issuer,
-            leeway=_LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "aud", "sub"]},
-        )
-        return claims
-
-    async def _key(self, kid: str) -> jwt.PyJWK:
-        """Return the key with this id, without a wait if it is in the cache.
-
-        Raises:
-            jwt.InvalidTokenError: The server has no such key.
-        """
-        self._refresh(kid)
-        # Any client can name an unknown key and so cause a fetch, so tokens with known keys do not
-        # wait.
-        if self._fetching and (self._must_wait or kid not in self._keys):
-            await asyncio.wait([self._fetching])
-        if kid not in self._keys:
-            raise jwt.InvalidTokenError("unknown key")
-        return self._keys[kid]
-
-    def _refresh(self, kid: str) -> None:
-        now = time.monotonic()
-        is_needed = kid not in self._keys or now - self._fetched_at > _FRESH_SECONDS
-        # Tokens with invented key ids must not cause a request to the issuer each time.
-        if self._fetching or not is_needed or now - self._tried_at <= _RETRY_SECONDS:
-            return
-        # After an idle time, wait for the keys: one of them may have been withdrawn meanwhile.
-        self._must_wait = now - self._tried_at > _IDLE_SECONDS
-        self._tried_at = now
-        self._fetching = asyncio.create_task(self._try_to_fetch())
-
-    async def _try_to_fetch(self) -> None:
-        try:
-            async with asyncio.timeout(_FETCH_SECONDS):
-                self._keys = await self._fetch_keys()
-            self._fetched_at = time.monotonic()
-        except Exception as exc:  # noqa: BLE001  - any failure of the network or of the server
-            fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
-            log.warning("the keys of the authorization server cannot be read", extra=fields)
-        finally:
-            self._fetching = None
-
-    async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
-        async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
-            if self._url is None:
-                issuer = self._issuer.rstrip("/")
-                openid = await _fetch_object(client, f"{issuer}/.well-known/openid-configuration")
-                self._url = str(openid["jwks_uri"])
-            keys = (await _fetch_object(client, self._url))["keys"]
-        usable = {
-            str(jwk.get("kid") or ""): key
-            for jwk in cast("list[dict[str, Any]]", keys)
-            if (key := _usable_key(jwk))
-        }
-        if not usable:
-            raise LookupError("the server has no usable key")
-        return usable
-
-
-def _usable_key(jwk: dict[str, Any]) -> jwt.PyJWK | None:
-    """Return a key, or None if it is not valid or its algorithm is not accepted."""
-    if jwk.get("alg") not in (None, *_ALGORITHMS):
-        return None
-    try:
-        key = jwt.PyJWK(jwk)
-    except jwt.PyJWTError:
-        return None
-    return key if key.algorithm_name in _ALGORITHMS else None
-
-
-async def _fetch_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
-    answer = await client.get(url, headers={"accept": "application/json"})
-    answer.raise_for_status()
-    body: object = answer.json()
-    if not isinstance(body, dict):
-        raise TypeError(f"{url} does not return a JSON object")
-    return cast("dict[str, Any]", body)
-
-
-def _scopes(claims: dict[str, Any]) -> list[str]:
-    """Return the scopes of a token: a text with spaces, or a list as some servers write them."""
-    claim: object = claims.get("scope", claims.get("scp", ""))
-    parts = claim.split() if isinstance(claim, str) else claim
-    scopes = cast("list[object]", parts) if isinstance(parts, list) else []
-    # Only tokens of the configuration may have the scope for everything.
-    return [scope for scope in scopes if isinstance(scope, str) and scope != ALL]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from fnmatch import translate
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from h11 import LocalProtocolError
@@ -26,6 +26,9 @@ from standards_mcp.transports import Answer
 
 from .authorization import EXPIRED
 
+if TYPE_CHECKING:
+    from .people.pages import People
+
 log = logging.getLogger("standards_mcp.service")
 
 MCP: Final = "/mcp"
@@ -36,7 +39,7 @@ _PUBLIC: Final = (LIVE, CARD)
 CANCEL_SCOPE: Final = "cancel_scope"
 """A key in the state of a request; the value is the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-_CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
+CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 _NOT_SIGNED_IN: Final = (
     "a token is needed, as Authorization: Bearer TOKEN; the administrator can make one with"
     " standards-mcp auth token new NAME"
@@ -115,8 +118,17 @@ def is_own_origin(scope: Scope) -> bool:
     return headers.get("origin", "").casefold() in {f"{scheme}://{host}" for scheme in schemes}
 
 
+def is_own_page(scope: Scope) -> bool:
+    """True if a page of the service itself sends a request, so that it may change something."""
+    site = Headers(scope=scope).get("sec-fetch-site")
+    return site in (None, "same-origin") and is_own_origin(scope)
+
+
 def with_authorization(
-    app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
+    app: ASGIApp,
+    is_required: Callable[[], bool],
+    metadata: AnyHttpUrl | None,
+    people: People | None = None,
 ) -> ASGIApp:
     """Return *app* with 401 for an invalid token, and for a missing one if a token is required.
 
@@ -124,8 +136,10 @@ def with_authorization(
 
     Args:
         metadata: The address of the metadata that names the issuer of tokens (RFC 9728).
+        people: Lets people sign in, in place of 401 for a page without a token.
     """
     open_paths = {*_PUBLIC, metadata.path if metadata else None}
+    open_paths |= set(people.open_paths) if people else set()
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
@@ -139,8 +153,12 @@ def with_authorization(
             if has_token:
                 client = str(scope["client"][0]) if scope["client"] else ""  # none at a Unix socket
                 log.info("a request is refused", extra={"client": client, "reason": "token"})
-        is_served = is_authorized or scope["path"] in open_paths
-        response = app if is_served else _unauthorized(scope, metadata, has_token=has_token)
+        response = app
+        if not is_authorized and scope["path"] not in open_paths:
+            if people and not has_token and _is_for_page(scope):
+                response = people.begin_response(scope)
+            else:
+                response = _unauthorized(scope, metadata, has_token=has_token)
         await response(scope, receive, send)
 
     return answer
@@ -158,9 +176,14 @@ def _unauthorized(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool)
         challenge.append(f'resource_metadata="{metadata}"')
     headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
     refusal = JSONResponse({"error": error, "error_description": why}, 401, headers)
-    if scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
-        refusal.headers.append("www-authenticate", _CHALLENGE)  # the browser asks its user
+    if _is_for_page(scope):
+        refusal.headers.append("www-authenticate", CHALLENGE)  # the browser asks its user
     return refusal
+
+
+def _is_for_page(scope: Scope) -> bool:
+    """True if a browser requests a page for its user."""
+    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def _limit_stream(scope: Scope, expires: int | None) -> None:

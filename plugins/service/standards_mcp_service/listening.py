@@ -16,7 +16,7 @@ import secrets
 import signal
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from standards_mcp import is_loopback
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.transports import HttpSettings
 
-from .guards import MCP
+from .guards import LOOPBACK, MCP
 
 log = logging.getLogger("standards_mcp.service")
 
@@ -44,6 +44,11 @@ def is_local(settings: HttpSettings) -> bool:
 def is_private(settings: HttpSettings) -> bool:
     """True if the service is for programs of this machine only, and no proxy is expected."""
     return is_local(settings) and not settings.allowed_hosts
+
+
+def known_hosts(settings: HttpSettings) -> Collection[str]:
+    """Return the names of hosts, or globs, that requests may name."""
+    return settings.allowed_hosts or (LOOPBACK if is_local(settings) else ("*",))
 
 
 def check_exposure(settings: HttpSettings) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import uvicorn
@@ -43,7 +43,6 @@ from .authorization import ANONYMOUS, NOBODY, Credentials, Principals, Tokens, i
 from .bodies import client_left
 from .card import card_route
 from .guards import (
-    LOOPBACK,
     MCP,
     InFlight,
     with_authorization,
@@ -51,13 +50,16 @@ from .guards import (
     with_trace_context,
 )
 from .health import Health
-from .listening import is_local, is_private, url_of
+from .listening import is_private, known_hosts, url_of
 from .metrics import Metrics
 from .pages import Pages
 from .rest import NOTES, Rest, most_values
 from .sessions import Sessions
 from .step_up import StepUp
 from .wire import BoundedProtocol
+
+if TYPE_CHECKING:
+    from .people.pages import People
 
 log = logging.getLogger("standards_mcp.service")
 
@@ -144,6 +146,8 @@ class _Service:
                 controls = Controls(host, reloading, server, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
+        self._people = _people_of(host)
+        routes += self._people.routes() if self._people else []
         if settings.card:
             routes.append(card_route(settings.card, version, lambda: host.title(self._stranger())))
         routes += _start_routes(settings, lambda request: pages.open_to(principal_of(request)))
@@ -167,13 +171,10 @@ class _Service:
     def _guarded(self, routes: Sequence[BaseRoute], metadata: AnyHttpUrl | None) -> ASGIApp:
         """Return the app of MCP and these routes, behind the middleware."""
         settings = self._settings
-        hosts: Collection[str] = settings.allowed_hosts
-        if not hosts:
-            hosts = LOOPBACK if is_local(settings) else ("*",)
         middleware = [
             Middleware(
                 with_known_hosts,
-                hosts=hosts,
+                hosts=known_hosts(settings),
                 origins=settings.allowed_origins,
                 is_private=lambda: not self._requires_token() and is_private(settings),
             )
@@ -189,8 +190,15 @@ class _Service:
                 )
             )
         middleware += [
-            Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
-            Middleware(with_authorization, is_required=self._requires_token, metadata=metadata),
+            Middleware(
+                AuthenticationMiddleware, backend=Credentials(Tokens(self._auth), self._people)
+            ),
+            Middleware(
+                with_authorization,
+                is_required=self._requires_token,
+                metadata=metadata,
+                people=self._people,
+            ),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
@@ -272,9 +280,19 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+def _people_of(host: Host) -> People | None:
+    """Return the sign-in of people, if there is one."""
+    settings = host.settings.server.auth.oidc
+    if settings is None:
+        return None
+    from .people.pages import People  # noqa: PLC0415  - its templates cost start-up time
+
+    return People(host, settings)
+
+
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     """Return the address and the route of the metadata that names the issuer (RFC 9728)."""
-    if settings.jwt.issuer is None or settings.jwt.audience is None:
+    if settings.jwt is None:
         return None, []
     # The values are unchanged, because clients compare them letter by letter.
     metadata: dict[str, Any] = {
@@ -302,6 +320,7 @@ def _start_routes(
         plugin_pages: Returns the paths of the pages that the caller of a request may open.
     """
     own_pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
+    own_pages += ["/connect"] * bool(settings.auth.oidc)
 
     async def start(request: Request) -> Response:
         pages = [*plugin_pages(request), *own_pages]

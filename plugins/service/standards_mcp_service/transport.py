@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from functools import partial
 from time import monotonic, perf_counter
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -20,6 +22,7 @@ from .listening import (
     check_exposure,
     check_workers,
     is_local,
+    known_hosts,
     listen,
     shared_settings,
 )
@@ -119,12 +122,19 @@ def _check(all_settings: Settings) -> Iterator[Finding]:
             " make a token with `standards-mcp auth token new NAME`"
         )
         yield Finding("service", "warning", warning)
-    if settings.auth.required and not (settings.auth.tokens or settings.auth.jwt.issuer):
+    auth = settings.auth
+    if auth.required and not (auth.tokens or auth.jwt or auth.oidc):
         warning = (
             "[server.auth] required is true, but no token exists; make one with `standards-mcp"
             " auth token new NAME`"
         )
         yield Finding("service", "warning", warning)
+    if auth.oidc:
+        host = urlsplit(auth.oidc.public_url).hostname or ""
+        if not any(fnmatch(host, name.casefold()) for name in known_hosts(settings)):
+            refused = f"[server.auth.oidc] public_url: requests for the host {host!r} are refused"
+            advice = "name it in [server] allowed_hosts"
+            yield Finding("service", "warning", f"{refused}; {advice}")
 
 
 HTTP: Final = Transport(serve=_serve, check=_check)

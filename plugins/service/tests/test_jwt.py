@@ -36,7 +36,7 @@ from support.web_server import QuietHandler, in_thread
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.host import Host
-from standards_mcp_service import authorization as tokens
+from standards_mcp_service import jwt_tokens as tokens
 from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio

@@ -56,6 +56,12 @@ from standards_mcp_service.authorization import access_of
 from standards_mcp_service.listening import check_exposure, listen
 from standards_mcp_service.tokens import new_token, token_hash
 
+OIDC = {
+    "issuer": "https://login.example.org",
+    "client_id": "standards",
+    "public_url": "https://mcp.example.org",
+    "groups": {"staff": ["admin"]},
+}
 pytestmark = pytest.mark.anyio
 ANN, BOB, CAROL = (new_token() for _ in range(3))
 HASH = "0" * 64
@@ -569,10 +575,18 @@ def test_an_address_that_is_taken_is_named():
         ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
         ({"tokens": {"a\nb": {"sha256": HASH}}}, "a name of up to 64 letters"),
         ({"tokens": {"local": {"sha256": HASH}}}, "not 'local' or 'anonymous'"),
-        ({"jwt": {"issuer": "https://login.example.org"}}, "it needs both issuer and audience"),
+        ({"jwt": {"issuer": "https://login.example.org"}}, r"jwt.audience\s+Field required"),
+        ({"oidc": OIDC | {"groups": {}}}, "at least 1 item"),
+        ({"oidc": OIDC | {"groups": {"staff": ["gone"]}}}, "the group 'staff' has the unknown"),
+        ({"oidc": OIDC | {"public_url": "http://mcp.example.org"}}, "use https"),
+        ({"oidc": OIDC | {"issuer": "http://login.example.org"}}, "use https"),
+        ({"oidc": OIDC | {"scopes": ["a b"]}}, "a scope without spaces"),
         ({"scopes": {"reader": {"profile": "gone"}}}, r"no table \[profiles.gone\]"),
     ],
-    ids=["scope", "token", "name", "taken", "jwt", "profile"],
+    ids=[
+        *("scope", "token", "name", "taken", "jwt", "no group", "group", "public", "issuer"),
+        *("scopes", "profile"),
+    ],
 )
 def test_mistakes_in_the_authorization_settings_are_refused(auth: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):

@@ -14,9 +14,9 @@ import httpx2
 
 from standards_mcp import ApiError
 from standards_mcp.transports import Account
+from standards_mcp_oauth.issuers import RefusedError, UnreachableError
 
 from .grants import Token, request_token
-from .issuers import RefusedError, UnreachableError
 from .store import UnreadableError
 
 if TYPE_CHECKING:

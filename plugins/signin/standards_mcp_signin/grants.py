@@ -5,25 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Final
 
 from pydantic import BaseModel, Field
 
 from standards_mcp import ApiError
+from standards_mcp_oauth.clients import Client, post_form
+from standards_mcp_oauth.issuers import readable
 
-from .issuers import Endpoints, fetch_object, readable
-
-_HEADERS: Final = {"accept": "application/json"}
 _MARGIN_SECONDS: Final = 30.0
-
-
-class Client(BaseModel):
-    """The host as a client of an authorization server."""
-
-    endpoints: Endpoints
-    id: str
-    secret: str = Field(default="", repr=False)
 
 
 class Token(BaseModel):
@@ -58,7 +48,7 @@ async def request_token(client: Client, fields: Mapping[str, str], scopes: str =
         ApiError: The issuer cannot be reached, refuses, or sends no token. See `fetch_object`.
     """
     began = time.time()
-    answer = await _post(client, client.endpoints.token_endpoint, fields)
+    answer = await post_form(client, client.endpoints.token_endpoint, fields)
     access, kind = answer.get("access_token"), readable(answer.get("token_type"))
     if not isinstance(access, str) or not access.isascii() or not access.isprintable():
         raise ApiError("the authorization server sends no access token")
@@ -79,17 +69,4 @@ async def revoke(token: Token) -> None:
     """Revoke a token at its issuer (RFC 7009), if that is possible."""
     if url := token.client.endpoints.revocation_endpoint:
         with suppress(ApiError):  # the answer is empty
-            await _post(token.client, url, {"token": token.refresh or token.access})
-
-
-async def _post(client: Client, url: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Post a form, with the credentials of the client."""
-    form, auth = dict(fields), None
-    methods = client.endpoints.token_endpoint_auth_methods_supported
-    if client.secret and "client_secret_basic" in methods:
-        auth = quote(client.id, safe=""), quote(client.secret, safe="")
-    else:
-        form |= {"client_id": client.id} | (
-            {"client_secret": client.secret} if client.secret else {}
-        )
-    return await fetch_object("POST", url, data=form, auth=auth, headers=_HEADERS)
+            await post_form(token.client, url, {"token": token.refresh or token.access})

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 
 from standards_mcp import ApiError
+from standards_mcp_oauth.clients import Client, authorization_url, check_answer
+from standards_mcp_oauth.issuers import fetch_object
 
-from .grants import Client, request_token, revoke
-from .issuers import fetch_object, readable
+from .grants import request_token, revoke
 from .store import UnreadableError
 
 if TYPE_CHECKING:
@@ -54,18 +52,8 @@ async def begin(sign_in: OAuth, owner: str, redirect: str) -> tuple[str, str]:
     if not client.id:
         client = await _register(client, redirect, sign_in.fields.get("scope", ""))
         attempt.client = client.id, client.secret
-    challenge = hashlib.sha256(attempt.verifier.encode()).digest()
-    query = {
-        "response_type": "code",
-        "client_id": client.id,
-        "redirect_uri": redirect,
-        "state": sign_in.store.seal(_BEGUN + owner, attempt.model_dump()),
-        "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
-        "code_challenge_method": "S256",
-        **sign_in.fields,
-    }
-    page = client.endpoints.authorization_endpoint
-    return f"{page}{'&' if '?' in page else '?'}{urlencode(query)}", query["state"]
+    state = sign_in.store.seal(_BEGUN + owner, attempt.model_dump())
+    return authorization_url(client, redirect, state, attempt.verifier, sign_in.fields), state
 
 
 async def _register(client: Client, redirect: str, scope: str) -> Client:
@@ -105,14 +93,7 @@ async def finish(sign_in: OAuth, owner: str, redirect: str, answer: Mapping[str,
     except UnreadableError:
         raise ApiError("this sign-in is not known, or took too long; begin again") from None
     attempt, client = _Attempt.model_validate(sealed), await sign_in.client()
-    if error := answer.get("error"):
-        why = f"{readable(error)}: {readable(answer.get('error_description'))}".rstrip(": ")
-        raise ApiError(f"the authorization server refuses the sign-in ({why})")
-    # Another authorization server could pass on the code of this one, or take its own here.
-    is_named = client.endpoints.authorization_response_iss_parameter_supported
-    named = answer.get("iss", "" if is_named else attempt.issuer)
-    if attempt.issuer != client.endpoints.issuer or (attempt.issuer and named != attempt.issuer):
-        raise ApiError(f"the answer is of another issuer, {readable(named)!r}; begin again")
+    check_answer(answer, attempt.issuer, client.endpoints)
     if attempt.client:
         name, secret = attempt.client
         client = client.model_copy(update={"id": name, "secret": secret})

@@ -15,10 +15,11 @@ from pydantic import SecretStr
 
 from standards_mcp import ApiError, Route
 from standards_mcp.transports import Account, Principal, ServerAuth
+from standards_mcp_oauth.clients import Client
+from standards_mcp_oauth.issuers import Endpoints, check_secure
 
 from .accounts import GrantAccount, PersonAccount, TokenAccount
-from .grants import Client
-from .issuers import Endpoints, check_secure, find_endpoints
+from .discovery import find_endpoints
 from .pages import Pages
 from .store import Store, UnreadableError
 

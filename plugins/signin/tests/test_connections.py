@@ -11,9 +11,9 @@ import pytest
 from standards_mcp import ApiError
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.sign_in import ServerAuth
+from standards_mcp_oauth.issuers import Endpoints
 from standards_mcp_signin import sign_in as module
 from standards_mcp_signin.grants import Client, Token
-from standards_mcp_signin.issuers import Endpoints
 from standards_mcp_signin.sign_in import OAuth
 
 pytestmark = pytest.mark.anyio

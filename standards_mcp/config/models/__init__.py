@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,7 +21,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypeIs
 
-from standards_mcp.plugin.settings import Documented
+from standards_mcp.plugin.settings import Documented, is_unencrypted
 
 
 def _refuse_bool(value: object) -> object:
@@ -49,6 +50,8 @@ def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
     """Return the type of the key at *path*, or None if the host's models do not declare it."""
     kind: Any = model
     for part in path:
+        if get_origin(kind) in (Union, UnionType):  # a table that may be left out
+            kind = next(filter(is_table, get_args(kind)), None)
         if get_origin(kind) is dict:  # tables by name, such as [plugins.*]
             kind = get_args(kind)[1]
         elif is_table(kind) and (field := kind.model_fields.get(str(part))):
@@ -100,6 +103,19 @@ class TextFormat:
         if not re.fullmatch(self.pattern, text):
             raise ValueError(f"input should be {self.words}")
         return text
+
+
+def _secure(url: str) -> str:
+    if is_unencrypted(url):
+        raise ValueError("use https; plain http is for addresses of this machine")
+    return url
+
+
+Url: TypeAlias = Annotated[
+    str, TextFormat(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
+]
+SecureUrl: TypeAlias = Annotated[Url, AfterValidator(_secure)]
+ScopePart: TypeAlias = Annotated[str, TextFormat(r"[!#-\[\]-~]+", "a scope without spaces")]
 
 
 def error_at(key: str, message: str) -> ValidationError:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
+from . import AtStart, NotBool, ScopePart, Seconds, SecureUrl, Table, TextFormat, Url, error_at
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_FORMAT: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
@@ -40,14 +40,10 @@ Moment: TypeAlias = Annotated[
     str,
     TextFormat(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "a time in UTC such as '2026-12-31T23:59:59Z'"),
 ]
-Url: TypeAlias = Annotated[
-    str, TextFormat(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
-]
 _PublicUrl: TypeAlias = Annotated[
     str, TextFormat(r"https://[^\s/?#@]+(/[^\s?#]*)?", "an address such as https://a.b/mcp")
 ]
 _Count: TypeAlias = Annotated[int, Field(gt=0), NotBool]
-_MIN_STATE_KEY_LENGTH: Final = 32
 ALL: Final = "*"
 """The scope of a token for everything that is served."""
 ADMIN: Final = "admin"
@@ -103,6 +99,9 @@ class Scope(Table):
     profile: str | None = None
 
 
+Scopes: TypeAlias = dict[Name, tuple[str, ...] | Scope]
+
+
 class JwtSettings(Table):
     """``[server.auth.jwt]``: tokens of an authorization server, as JSON Web Tokens.
 
@@ -113,15 +112,33 @@ class JwtSettings(Table):
         jwks_url: The address of the keys. By default the issuer's OpenID configuration has it.
     """
 
-    issuer: Url | None = None
-    audience: Url | None = None
+    issuer: Url
+    audience: Url
     jwks_url: Url | None = None
 
-    @model_validator(mode="after")
-    def _check_is_complete(self) -> Self:
-        if (self.issuer is None) != (self.audience is None):
-            raise ValueError("it needs both issuer and audience")
-        return self
+
+class OidcSettings(Table):
+    """``[server.auth.oidc]``: people sign in with a browser to the pages of the service.
+
+    Attributes:
+        issuer: The address of the OpenID provider, exactly as in ``iss``.
+        client_id: The client that is registered for the service at the provider.
+        client_secret: The secret of this client. A public client has none.
+        public_url: The address of the service for browsers, such as ``https://mcp.example.org``.
+        scopes: The scopes to ask the provider for, in addition to ``openid``.
+        groups_claim: The claim with the groups of a person, in the ID token or in the user info.
+        groups: The scopes of each group's members; ``*`` is the group of all.
+        lifetime: After this many seconds, a person must sign in again.
+    """
+
+    issuer: SecureUrl
+    client_id: Annotated[str, Field(min_length=1)]
+    client_secret: SecretStr | None = None
+    public_url: SecureUrl
+    scopes: tuple[ScopePart, ...] = ("profile",)
+    groups_claim: str = "groups"
+    groups: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
+    lifetime: Seconds = 28_800.0
 
 
 class AuthSettings(Table):
@@ -129,37 +146,36 @@ class AuthSettings(Table):
 
     Attributes:
         required: If true, requests need a token, even if no token exists. By default they need one
-            if there are ``tokens`` or a ``jwt.issuer``.
+            if there are ``tokens``, ``jwt`` or ``oidc``.
         tokens: Each table is a token, with a name of your choice.
         jwt: Tokens of an authorization server are accepted, too.
+        oidc: People sign in with a browser, by OpenID Connect.
         scopes: The contributions that each scope allows: globs over names, or a table with
             ``names`` and ``profile``. Globs of several scopes add up; each profile narrows them.
     """
 
     required: bool | None = None
     tokens: dict[TokenName, TokenSection] = Field(default_factory=dict[str, TokenSection])
-    jwt: Annotated[JwtSettings, AtStart()] = Field(default_factory=JwtSettings)
-    scopes: Annotated[dict[Name, tuple[str, ...] | Scope], Field(validate_default=True)] = Field(
-        default_factory=dict[str, tuple[str, ...] | Scope]
-    )
+    jwt: Annotated[JwtSettings | None, AtStart()] = None
+    oidc: Annotated[OidcSettings | None, AtStart()] = None
+    scopes: Annotated[Scopes, Field(validate_default=True)] = Field(default_factory=Scopes)
 
     @field_validator("scopes")
     @classmethod
-    def _check_scopes(
-        cls, scopes: dict[str, tuple[str, ...] | Scope], info: ValidationInfo
-    ) -> dict[str, tuple[str, ...] | Scope]:
+    def _check_scopes(cls, scopes: Scopes, info: ValidationInfo) -> Scopes:
         tokens: dict[str, TokenSection] = info.data.get("tokens", {})
-        for name, token in tokens.items():
-            if unknown := next(
-                (scope for scope in token.scopes if scope not in (*BUILT_IN, *scopes)), None
-            ):
-                raise ValueError(f"the token {name!r} has the unknown scope {unknown!r}")
+        held = {f"the token {name!r}": token.scopes for name, token in tokens.items()}
+        if oidc := info.data.get("oidc"):
+            held |= {f"the group {name!r}": of_group for name, of_group in oidc.groups.items()}
+        for holder, names in held.items():
+            if unknown := next((name for name in names if name not in (*BUILT_IN, *scopes)), None):
+                raise ValueError(f"{holder} has the unknown scope {unknown!r}")
         return scopes
 
     @property
     def is_required(self) -> bool:
         """True if requests need a token."""
-        by_default = bool(self.tokens or self.jwt.issuer)
+        by_default = bool(self.tokens or self.jwt or self.oidc)
         return by_default if self.required is None else self.required
 
 
@@ -252,7 +268,7 @@ class HttpSettings(Table):
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
     trusted_proxies: Annotated[tuple[_Proxy, ...], AtStart()] = ()
     workers: Annotated[_Count, AtStart()] = 1
-    state_key: Annotated[SecretStr | None, AtStart()] = None
+    state_key: Annotated[SecretStr | None, Field(min_length=32), AtStart()] = None
     stateless: Annotated[bool, AtStart()] = False
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
@@ -269,13 +285,6 @@ class HttpSettings(Table):
     metrics: Annotated[bool, AtStart()] = False
     audit: Annotated[AuditSettings, AtStart()] = Field(default_factory=AuditSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
-
-    @field_validator("state_key")
-    @classmethod
-    def _check_state_key(cls, key: SecretStr | None) -> SecretStr | None:
-        if key is not None and len(key) < _MIN_STATE_KEY_LENGTH:
-            raise ValueError(f"it needs {_MIN_STATE_KEY_LENGTH} or more random characters")
-        return key
 
     @model_validator(mode="after")
     def _check_proxies(self) -> Self:

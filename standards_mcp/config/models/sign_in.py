@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from standards_mcp.plugin.settings import is_unencrypted
+from . import ScopePart, SecureUrl, Table, TextFormat, Url, error_at
 
-from . import Table, TextFormat, error_at
-from .http import Url
-
-
-def _secure(url: str) -> str:
-    if is_unencrypted(url):
-        raise ValueError("use https; plain http is for addresses of this machine")
-    return url
-
-
-_SecureUrl: TypeAlias = Annotated[Url, AfterValidator(_secure)]
 _Variable: TypeAlias = Annotated[
     str, TextFormat(r"\$\{\w+\}", "a variable of the environment such as '${CLIENT_SECRET}'")
 ]
-_Part: TypeAlias = Annotated[str, TextFormat(r"[!#-\[\]-~]+", "a scope without spaces")]
 
 
 class ServerAuth(Table):
@@ -49,16 +37,16 @@ class ServerAuth(Table):
     """
 
     grant: Literal["client_credentials", "token_exchange", "authorization_code"]
-    issuer: _SecureUrl | None = None
-    token_url: _SecureUrl | None = None
-    authorization_url: _SecureUrl | None = None
+    issuer: SecureUrl | None = None
+    token_url: SecureUrl | None = None
+    authorization_url: SecureUrl | None = None
     client_id: Annotated[str, Field(min_length=1)] | None = None
     client_secret: Annotated[_Variable | None, Field(repr=False)] = None
-    scopes: tuple[_Part, ...] = ()
+    scopes: tuple[ScopePart, ...] = ()
     resource: Url | None = None
     audience: str | None = None
     subject_token_type: str = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105
-    public_url: _SecureUrl | None = None
+    public_url: SecureUrl | None = None
 
     @model_validator(mode="after")
     def _check_is_complete(self) -> Self:

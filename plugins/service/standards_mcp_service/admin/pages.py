@@ -10,19 +10,17 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qs, urlencode
 
 import anyio
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from standards_mcp.commands import printable
 from standards_mcp.transports import ADMIN, Host, Principal, with_body
-from standards_mcp_service.authorization import ANONYMOUS
+from standards_mcp_service.authorization import ANONYMOUS, person_of
 from standards_mcp_service.bodies import media_type
-from standards_mcp_service.guards import InFlight, is_own_origin
+from standards_mcp_service.guards import InFlight, is_own_page
 from standards_mcp_service.health import Health
+from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
 from standards_mcp_service.listening import is_private
 from standards_mcp_service.sessions import Sessions
 
@@ -38,16 +36,6 @@ _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _OTHER_WORKER_SECONDS: Final = 2.0
 _FOLDER: Final = Path(__file__).parent / "templates"
-_HEADERS: Final = {
-    "content-security-policy": (
-        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none';"
-        " frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    # With "no-referrer", browsers would omit the origin of a POST, which is checked.
-    "referrer-policy": "same-origin",
-    "cache-control": "no-store",
-}
 _Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
@@ -73,15 +61,7 @@ class Admin:
         self._history = History()
         host.observe(self._history)
         self._is_private = is_private(host.settings.server)
-        self._style_sheet = (_FOLDER / "style.css").read_text(encoding="utf-8")
-        self._templates = Environment(
-            autoescape=True,
-            loader=FileSystemLoader(_FOLDER),
-            undefined=StrictUndefined,
-            finalize=self._safe_text,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._templates = templates_in(_FOLDER, host)
         self._templates.filters["duration"] = _duration
         shared = cast("MutableMapping[str, object]", self._templates.globals)
         shared.update(
@@ -91,6 +71,7 @@ class Admin:
             uptime=lambda: timedelta(seconds=health.uptime()),
             most=_MAX_ROWS,
             can_change=controls is not None,
+            can_sign_in=host.settings.server.auth.oidc is not None,
         )
 
     def routes(self) -> list[BaseRoute]:
@@ -99,9 +80,10 @@ class Admin:
             (PATH, "GET", self._overview),
             (_TOOLS, "GET", self._tools),
             (_TOOLS, "POST", self._switch),
-            (f"{PATH}/style.css", "GET", self._style),
         ]
-        return [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
+        routes = [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
+        # Whoever may not administer the service sees why, on a page with the same style.
+        return [*routes, Route(f"{PATH}/style.css", style_sheet, methods=["GET"])]
 
     def _admins_only(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -177,23 +159,14 @@ class Admin:
             return await self._tools(request, principal, 409, str(exc))
         return RedirectResponse(f"tools?{urlencode({'changed': tool})}", 303)
 
-    async def _style(self, _: Request, __: Principal) -> Response:
-        headers = _HEADERS | {"cache-control": "private, max-age=300"}
-        return Response(self._style_sheet, headers=headers, media_type="text/css")
-
     def _show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
         path = request.url.path
         # Addresses are relative, so that the pages work below the path of a proxy, too.
         base = "" if path.startswith(f"{PATH}/") else "admin/"
         now = f"{datetime.now(UTC):%H:%M:%S}"
         page = self._templates.get_template(template)
-        return HTMLResponse(page.render(values, path=path, base=base, now=now), status, _HEADERS)
-
-    def _safe_text(self, value: object) -> object:
-        """Mask secrets, and make control characters visible, such as for right-to-left text."""
-        if not isinstance(value, str) or isinstance(value, Markup):
-            return value
-        return printable(self._host.mask(value).replace("\r\n", "\n"))
+        shared = {"path": path, "base": base, "now": now, "person": person_of(request)}
+        return HTMLResponse(page.render(values, **shared), status, PAGE_HEADERS)
 
     async def _wait_for_other_worker(self, request: Request) -> None:
         """After a change, wait until this worker has applied the change of another one."""
@@ -206,13 +179,12 @@ class Admin:
 
 # This check needs no secret and no state, as a CSRF token in each form would.
 def _check_own_page(request: Request) -> None:
-    """Refuse a form of another origin, because browsers add the password to it, too.
+    """Refuse a form of another origin: browsers add the password or the cookie to it, too.
 
     Raises:
         HTTPException: The form has another origin, or none.
     """
-    site = request.headers.get("sec-fetch-site")
-    if site not in (None, "same-origin") or not is_own_origin(request.scope):
+    if not is_own_page(request.scope):
         raise HTTPException(403, "A change must come from a form of this page itself.")
 
 

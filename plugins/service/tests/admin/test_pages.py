@@ -33,7 +33,7 @@ from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio
 ANN, BOB, ROOT = (new_token() for _ in range(3))
-PAGES = ("/admin", "/admin/tools", "/admin/style.css")
+PAGES = ("/admin", "/admin/tools")
 TEXT = '[server]\nadmin = true\nport = 0\n\n[tools]\nrate_limit = "60/minute"\n'
 
 
@@ -126,6 +126,9 @@ async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost
                 for each in ("", "wrong", ANN, BOB, ROOT)
             ]
             assert statuses == [401, 401, 403, 200, 200], page
+        style = f"{url}/admin/style.css"
+        assert (await http.get(style)).status_code == 401
+        assert (await http.get(style, headers=bearer(ANN))).status_code == 200
         asked = await http.get(f"{url}/admin", headers={"accept": "text/html"})
         assert "Basic" in asked.headers["www-authenticate"]
         assert (await http.get(f"{url}/admin", auth=("any name", BOB))).status_code == 200

@@ -1,4 +1,4 @@
-"""Requests to authorization servers, and their metadata (RFC 8414, RFC 9728).
+"""Requests to authorization servers, and their metadata (RFC 8414).
 
 Each request has an HTTP client of its own, so that it carries no cookies. No redirect is followed,
 because it could lead a secret to another server.
@@ -7,7 +7,7 @@ because it could lead a secret to another server.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -18,12 +18,11 @@ from pydantic import BaseModel, ValidationError
 
 from standards_mcp import ApiError, is_unencrypted, may_use_proxy
 from standards_mcp.commands import printable
-from standards_mcp.transports import ServerAuth
 
 _TIMEOUT: Final = 10.0
 _DEADLINE: Final = 20.0
 _MAX_BYTES: Final = 1 << 18
-_WELL_KNOWN: Final = "/.well-known/"
+WELL_KNOWN: Final = "/.well-known/"
 
 
 class UnreachableError(ApiError):
@@ -126,37 +125,31 @@ class Endpoints(BaseModel):
     authorization_endpoint: str = ""
     registration_endpoint: str = ""
     revocation_endpoint: str = ""
+    userinfo_endpoint: str = ""
+    end_session_endpoint: str = ""
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
     code_challenge_methods_supported: tuple[str, ...] = ()
     authorization_response_iss_parameter_supported: bool = False
 
 
-async def find_endpoints(auth: ServerAuth, server_url: str) -> Endpoints:
-    """Return the endpoints of the configured issuer, else of the one that the MCP server names.
+async def read_metadata(issuer: str, places: Iterable[str], *, needs_pkce: bool) -> Endpoints:
+    """Return the metadata of an issuer, from the first of several places that has it.
+
+    Args:
+        places: Paths at the origin of the issuer.
+        needs_pkce: True if the issuer must say that it supports PKCE.
 
     Raises:
-        ApiError: They cannot be found, or may not be used.
+        ApiError: There is none, it is of another issuer, or it may not be used.
     """
-    if auth.token_url:
-        return Endpoints(
-            issuer=auth.issuer or "",
-            token_endpoint=auth.token_url,
-            authorization_endpoint=auth.authorization_url or "",
-        )
-    issuer = auth.issuer or await _issuer_of(server_url)
-    origin, path = _split(issuer)
-    # In the order of the MCP specification.
-    for place in (
-        f"{_WELL_KNOWN}oauth-authorization-server{path}",
-        f"{_WELL_KNOWN}openid-configuration{path}",
-        f"{path}{_WELL_KNOWN}openid-configuration",
-    ):
+    origin, _ = split_url(issuer)
+    for place in places:
         if metadata := await fetch_object("GET", f"{origin}{place}"):
-            return _checked(issuer, metadata, auth)
+            return _checked(issuer, metadata, needs_pkce=needs_pkce)
     raise ApiError(f"{issuer} has no metadata of an authorization server; check issuer")
 
 
-def _checked(issuer: str, metadata: Mapping[str, Any], auth: ServerAuth) -> Endpoints:
+def _checked(issuer: str, metadata: Mapping[str, Any], *, needs_pkce: bool) -> Endpoints:
     try:
         endpoints = Endpoints.model_validate(metadata)
     except ValidationError:
@@ -164,29 +157,13 @@ def _checked(issuer: str, metadata: Mapping[str, Any], auth: ServerAuth) -> Endp
     if endpoints.issuer != issuer:
         named = readable(endpoints.issuer)
         raise ApiError(f"the metadata of {issuer} is of another issuer, {named!r}; check issuer")
-    if auth.grant == "authorization_code":
-        if "S256" not in endpoints.code_challenge_methods_supported:
-            raise ApiError(f"{issuer} does not support PKCE, which protects the sign-in of users")
-        check_secure(endpoints.authorization_endpoint, issuer)
+    if needs_pkce and "S256" not in endpoints.code_challenge_methods_supported:
+        raise ApiError(f"{issuer} does not support PKCE, which protects the sign-in of users")
     check_secure(endpoints.token_endpoint, issuer)
     return endpoints
 
 
-async def _issuer_of(server_url: str) -> str:
-    """Return the issuer that an MCP server names."""
-    origin, path = _split(server_url)
-    for place in dict.fromkeys((path, "")):
-        url = f"{origin}{_WELL_KNOWN}oauth-protected-resource{place}"
-        if metadata := await fetch_object("GET", url):
-            resource, issuers = str(metadata.get("resource")), metadata.get("authorization_servers")
-            is_ours = f"{origin}{path}/".startswith(f"{resource.rstrip('/')}/")
-            if is_ours and isinstance(issuers, list) and issuers:
-                return check_secure(str(cast("list[object]", issuers)[0]), server_url)
-            raise ApiError(f"{url} is about another resource, or names no issuer; set issuer")
-    raise ApiError(f"{origin} names no authorization server; set issuer")
-
-
-def _split(url: str) -> tuple[str, str]:
+def split_url(url: str) -> tuple[str, str]:
     """Return the origin and the path of an address, without a slash at the end."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

@@ -1,0 +1,169 @@
+"""Verify JSON Web Tokens (RFC 7519): their signature, issuer, audience and times."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any, Final, cast
+
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken
+
+from standards_mcp.transports import ALL
+
+log = logging.getLogger("standards_mcp.service")
+
+_ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+"""The accepted signature algorithms.
+
+A symmetric algorithm must not be added: the public key of the server would then be the secret.
+"""
+_FRESH_SECONDS: Final = 600.0
+_IDLE_SECONDS: Final = 1200.0
+_RETRY_SECONDS: Final = 10.0
+_FETCH_SECONDS: Final = 5.0
+_LEEWAY_SECONDS: Final = 30
+_MAX_TOKEN_CHARS: Final = 16_384
+
+
+class JwtTokens:
+    """Verify the JSON Web Tokens of an authorization server.
+
+    The public keys of the server are cached, and stay in use during an outage.
+
+    Args:
+        url: The address of the keys; None: the OpenID configuration of the issuer has it.
+    """
+
+    def __init__(self, issuer: str, audience: str, url: str | None = None) -> None:
+        self._issuer, self._audience, self._url = issuer, audience, url
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = self._tried_at = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
+        self._must_wait = True
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return the owner of a token, or None if it is not valid."""
+        try:
+            claims = await self.claims(token)
+        except (jwt.InvalidTokenError, ValueError) as exc:
+            log.info("a token is refused", extra={"reason": type(exc).__name__})
+            return None
+        subject = str(claims["sub"])
+        return AccessToken(
+            token="",
+            # Names of tokens in the configuration have no colon.
+            client_id=f"{self._issuer}:{subject}",
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
+            subject=subject,
+            claims={"iss": claims["iss"]},
+        )
+
+    async def claims(self, token: str) -> dict[str, Any]:
+        """Return the claims of a valid token.
+
+        Raises:
+            jwt.InvalidTokenError: The token is not valid, or its key cannot be had.
+            ValueError: A claim has no valid form.
+        """
+        if len(token) > _MAX_TOKEN_CHARS:
+            raise jwt.InvalidTokenError
+        key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=[key.algorithm_name],
+            audience=self._audience,
+            issuer=self._issuer,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )
+        return claims
+
+    async def _key(self, kid: str) -> jwt.PyJWK:
+        """Return the key with this id, without a wait if it is in the cache.
+
+        Raises:
+            jwt.InvalidTokenError: The server has no such key.
+        """
+        self._refresh(kid)
+        # Any client can name an unknown key and so cause a fetch, so tokens with known keys do not
+        # wait.
+        if self._fetching and (self._must_wait or kid not in self._keys):
+            await asyncio.wait([self._fetching])
+        if kid not in self._keys:
+            raise jwt.InvalidTokenError("unknown key")
+        return self._keys[kid]
+
+    def _refresh(self, kid: str) -> None:
+        now = time.monotonic()
+        is_needed = kid not in self._keys or now - self._fetched_at > _FRESH_SECONDS
+        # Tokens with invented key ids must not cause a request to the issuer each time.
+        if self._fetching or not is_needed or now - self._tried_at <= _RETRY_SECONDS:
+            return
+        # After an idle time, wait for the keys: one of them may have been withdrawn meanwhile.
+        self._must_wait = now - self._tried_at > _IDLE_SECONDS
+        self._tried_at = now
+        self._fetching = asyncio.create_task(self._try_to_fetch())
+
+    async def _try_to_fetch(self) -> None:
+        try:
+            async with asyncio.timeout(_FETCH_SECONDS):
+                self._keys = await self._fetch_keys()
+            self._fetched_at = time.monotonic()
+        except Exception as exc:  # noqa: BLE001  - any failure of the network or of the server
+            fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
+            log.warning("the keys of the authorization server cannot be read", extra=fields)
+        finally:
+            self._fetching = None
+
+    async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
+        async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+            if self._url is None:
+                issuer = self._issuer.rstrip("/")
+                openid = await _fetch_object(client, f"{issuer}/.well-known/openid-configuration")
+                self._url = str(openid["jwks_uri"])
+            keys = (await _fetch_object(client, self._url))["keys"]
+        usable = {
+            str(jwk.get("kid") or ""): key
+            for jwk in cast("list[dict[str, Any]]", keys)
+            if (key := _usable_key(jwk))
+        }
+        if not usable:
+            raise LookupError("the server has no usable key")
+        return usable
+
+
+def _usable_key(jwk: dict[str, Any]) -> jwt.PyJWK | None:
+    """Return a key, or None if it is not valid or its algorithm is not accepted."""
+    if jwk.get("alg") not in (None, *_ALGORITHMS):
+        return None
+    try:
+        key = jwt.PyJWK(jwk)
+    except jwt.PyJWTError:
+        return None
+    return key if key.algorithm_name in _ALGORITHMS else None
+
+
+async def _fetch_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    answer = await client.get(url, headers={"accept": "application/json"})
+    answer.raise_for_status()
+    body: object = answer.json()
+    if not isinstance(body, dict):
+        raise TypeError(f"{url} does not return a JSON object")
+    return cast("dict[str, Any]", body)
+
+
+def _scopes(claims: dict[str, Any]) -> list[str]:
+    """Return the scopes of a token: a text with spaces, or a list as some servers write them."""
+    claim: object = claims.get("scope", claims.get("scp", ""))
+    parts = claim.split() if isinstance(claim, str) else claim
+    scopes = cast("list[object]", parts) if isinstance(parts, list) else []
+    # Only tokens of the configuration may have the scope for everything.
+    return [scope for scope in scopes if isinstance(scope, str) and scope != ALL]

@@ -1,0 +1,1 @@
+"""The sign-in of people with a browser by OpenID Connect, and the page ``/connect``."""
