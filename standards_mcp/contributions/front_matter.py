@@ -22,7 +22,7 @@ _SkillName = Annotated[
 ]
 
 
-class _Fields(BaseModel):
+class FrontMatter(BaseModel):
     """The fields of the Agent Skills format; others are allowed."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -49,7 +49,7 @@ def read_front_matter(text: str) -> dict[str, Any]:
     if json.dumps(fields) != json.dumps(other):
         raise ValueError("YAML 1.1 and 1.2 read its front matter differently; quote the values")
     try:
-        metadata = _Fields.model_validate(fields).metadata
+        metadata = FrontMatter.model_validate(fields).metadata
     except ValidationError as exc:
         mistake = exc.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, mistake["loc"])) or "front matter"

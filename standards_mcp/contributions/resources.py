@@ -47,14 +47,12 @@ class RegisteredResource(Contribution):
 
     Attributes:
         template: None for a resource with a plain URI.
-        timeout: Seconds for one call, in place of ``tools.timeout``.
         is_listed: False to leave the resource out of lists: other answers contain its URIs.
         skill: The URI of the skill whose file it is, or an empty string.
     """
 
     kind = "resource"
     resource: Resource
-    timeout: float | None = None
     is_listed: bool = True
     skill: str = ""
     template: Template | None = field(repr=False)

@@ -392,7 +392,9 @@ def _skill_files(
     resources: Iterable[RegisteredResource], skills: Iterable[RegisteredSkill], settings: Settings
 ) -> Iterator[RegisteredResource]:
     """Yield the files of skills; they are served if their skill is."""
-    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in skills}
+    # If a server lists one twice, the first counts, as for approvals.
+    listed = reversed([*skills])
+    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in listed}
     for item in resources:
         if item.skill:
             limits = item_limits(item, Override(), settings)

@@ -31,8 +31,8 @@ _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": ("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
     "prompts": ("name", "title", "description", "arguments"),
     "resourceTemplates": ("uriTemplate", "name", "title", "description", "mimeType"),
+    "skills": ("uri", "frontmatter", "resources"),
 }
-_NOUNS: Final = {"tools": "tool", "prompts": "prompt", "resourceTemplates": "resource template"}
 # Invisible selectors can carry a text that only a model reads.
 _VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
@@ -62,7 +62,8 @@ class Change:
         """A text such as ``tool 'search' changed``."""
         kind, name = self.key
         shown = _visible(name)[:_LONGEST_NAME]
-        return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
+        noun = kind.removesuffix("s").replace("T", " t")  # such as resource template
+        return f"{noun} {shown!r} {'is new' if self.before is None else 'changed'}"
 
     @property
     def reason(self) -> str:

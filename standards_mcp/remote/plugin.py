@@ -22,6 +22,7 @@ from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.config.models.settings import Expansion, VariableError
 from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import ApiError, PluginError
 from standards_mcp.files import keep_text
 from standards_mcp.hookspecs import hookimpl
@@ -180,7 +181,8 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     async def health(self) -> Health:
         """Return the health of the running plugin."""
         contributions = self.contributions
-        for kind, items in (("tools", contributions.tools), ("prompts", contributions.prompts)):
+        for kind in ("tools", "prompts", "skills"):
+            items: tuple[Contribution, ...] = getattr(contributions, kind)
             if withheld := sum(bool(item.error) for item in items):
                 message = f"{withheld} of {len(items)} {kind} cannot be served"
                 return Health(status="degraded", message=f"{message}; see `standards-mcp {kind}`")

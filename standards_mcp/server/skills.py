@@ -14,7 +14,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.context import Principal
 from standards_mcp.contributions.schemas import short
 from standards_mcp.contributions.selection import Selection, visible
-from standards_mcp.contributions.skills import EXTENSION, SKILL_FILE
+from standards_mcp.contributions.skills import EXTENSION
 from standards_mcp.host import Host
 
 from .context import Context
@@ -69,10 +69,11 @@ class _Skills:
 
     async def read_directory(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
         folder, children = f"{params.uri}/", dict[str, Any]()
-        for item in visible((await self._visible(ctx)).resources):
+        selection = await self._visible(ctx)
+        is_in_skill = folder.startswith(tuple(item.folder for item in visible(selection.skills)))
+        for item in visible(selection.resources):
             uri = item.resource.uri
-            root = item.skill.removesuffix(SKILL_FILE)
-            if not root or not folder.startswith(root) or not uri.startswith(folder):
+            if not (is_in_skill and item.skill and uri.startswith(folder)):
                 continue
             name, slash, _ = uri.removeprefix(folder).partition("/")
             child: dict[str, Any] = {"uri": folder + name, "name": name, "mimeType": _FOLDER_TYPE}

@@ -1,0 +1,128 @@
+"""Skills of other MCP servers: check their entries, and each file against its digest."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from standards_mcp._utils.text import printable
+from standards_mcp.contributions.base import raise_first_fault
+from standards_mcp.contributions.front_matter import FrontMatter
+from standards_mcp.contributions.resources import Contents
+from standards_mcp.contributions.skills import (
+    MAX_BYTES,
+    MAX_FILES,
+    SKILL_FILE,
+    RegisteredSkill,
+    file_contents,
+)
+from standards_mcp.errors import ApiError
+
+from .definitions import Origin, object_of, objects_of, readable_text, why_not_valid
+
+
+class _File(BaseModel):
+    uri: str
+    digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0, strict=True)]
+
+
+class _Entry(BaseModel):
+    uri: str
+    frontmatter: FrontMatter
+    resources: Annotated[list[_File], Field(max_length=MAX_FILES)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteSkill(RegisteredSkill):
+    """A skill of another server.
+
+    Attributes:
+        list_again: Called if the bytes of a file are not the listed ones.
+    """
+
+    origin: Origin
+    list_again: Callable[[], None]
+
+    async def read(self, file: Mapping[str, Any]) -> Contents:
+        """Return the contents of a file in the entry.
+
+        Raises:
+            ApiError: They are not those that the server listed, and that were approved.
+        """
+        uri, data = file["uri"], b""
+        parts = objects_of((await self.origin.ask("resources/read", {"uri": uri})).get("contents"))
+        if len(parts) == 1:
+            data = _bytes_of(parts[0])
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" != file["digest"]:
+            self.list_again()
+            raise ApiError(f"{uri} is not as its server listed it. Try again in a moment.")
+        # Of the answer, clients get nothing but the verified bytes.
+        return file_contents(uri, data)
+
+
+def _bytes_of(part: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a part of an answer, or no bytes if they cannot be read."""
+    try:
+        if isinstance(text := part.get("text"), str):
+            return text.encode()
+        return base64.b64decode(str(part["blob"]), validate=True)
+    except (LookupError, ValueError):
+        return b""
+
+
+def read_remote_skill(
+    origin: Origin, list_again: Callable[[], None], raw: Mapping[str, Any]
+) -> RemoteSkill:
+    """Return a skill of another server. If it cannot be served, its ``error`` is the reason.
+
+    Args:
+        raw: The entry in the server's list.
+    """
+    uri, fields, error = str(raw.get("uri") or ""), object_of(raw.get("frontmatter")), ""
+    try:
+        _check(raw)
+    except ValueError as exc:
+        reason = why_not_valid(exc) if isinstance(exc, ValidationError) else str(exc)
+        error = f"its entry breaks a rule: {reason}"
+    return RemoteSkill(
+        plugin=origin.name,
+        declared=origin.declared(uri.partition("://")[2].removesuffix(f"/{SKILL_FILE}")),
+        published=uri,
+        title=None,
+        description=readable_text(fields.get("description")) or "",
+        entry={"uri": uri, "frontmatter": fields, "resources": [] if error else raw["resources"]},
+        timeout=origin.timeout,
+        error=error,
+        origin=origin,
+        list_again=list_again,
+    )
+
+
+def _check(raw: Mapping[str, Any]) -> None:
+    """Check an entry.
+
+    Raises:
+        ValueError: Clients would refuse it, or people could not see all of its text.
+    """
+    # Nobody can verify bytes that differ from read to read, so an approval would mean nothing.
+    raise_first_fault({"its files are dynamic": raw.get("resources") == "dynamic"})
+    entry = _Entry.model_validate(raw)
+    text = json.dumps(raw["frontmatter"], ensure_ascii=False)
+    uris, folder = {file.uri for file in entry.resources}, entry.uri.removesuffix(SKILL_FILE)
+    raise_first_fault(
+        {
+            "its front matter has control characters": printable(text) != text,
+            "its URI has another name": not folder.endswith(f"/{entry.frontmatter.name}/"),
+            f"its {SKILL_FILE} is not listed": entry.uri not in uris,
+            "a file is listed twice": len(uris) < len(entry.resources),
+            "a file is not in its folder": not all(uri.startswith(folder) for uri in uris),
+            "it is too large": sum(file.size for file in entry.resources) > MAX_BYTES,
+        }
+    )
