@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -109,16 +108,16 @@ def _check(raw: Mapping[str, Any]) -> None:
     """Check an entry.
 
     Raises:
-        ValueError: Clients would refuse it, or people could not see all of its text.
+        ValueError: Clients would refuse it, or could not show its description.
     """
     # Nobody can verify bytes that differ from read to read, so an approval would mean nothing.
     raise_first_fault({"its files are dynamic": raw.get("resources") == "dynamic"})
     entry = _Entry.model_validate(raw)
-    text = json.dumps(raw["frontmatter"], ensure_ascii=False)
+    description = entry.frontmatter.description
     uris, folder = {file.uri for file in entry.resources}, entry.uri.removesuffix(SKILL_FILE)
     raise_first_fault(
         {
-            "its front matter has control characters": printable(text) != text,
+            "its description has control characters": printable(description) != description,
             "its URI has another name": not folder.endswith(f"/{entry.frontmatter.name}/"),
             f"its {SKILL_FILE} is not listed": entry.uri not in uris,
             "a file is listed twice": len(uris) < len(entry.resources),
