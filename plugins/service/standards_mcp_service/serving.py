@@ -127,7 +127,7 @@ class _Service:
         health = Health(host, version, principal_of, audit)
         routes = [*metadata_routes, *health.routes(), *PluginRoutes(host, principal_of).routes()]
         if settings.rest:
-            routes += Rest(host, version, principal_of, self._requires_token).routes()
+            routes += Rest(host, version, principal_of, self._requires_token, step_up).routes()
         metrics = None
         if settings.metrics:
             metrics = Metrics(host, health, audit, self._in_flight, self._sessions)
