@@ -43,15 +43,6 @@ class RegisteredRoute(Contribution):
     pattern: re.Pattern[str]
     convertors: dict[str, _Convertor] = field(repr=False)
 
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The definition for operators."""
-        return {
-            "path": f"{PREFIX}/{self.plugin}{self.route.path}",
-            "methods": sorted(self.methods),
-            "scope": self.scope,
-        }
-
     def parameters(self, path: str) -> dict[str, Any] | None:
         """Return the path parameters, or None for no match; *path* is below the plugin's prefix."""
         match = self.pattern.match(path)

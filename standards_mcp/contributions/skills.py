@@ -138,7 +138,7 @@ def _file(skill: RegisteredSkill, file: Mapping[str, Any]) -> RegisteredResource
         title=None,
         description=skill.description if is_main else "",
         arguments=_NO_ARGUMENTS,
-        resource=Resource(uri=uri, name=name, function=read, mime_type=_type_of(uri)),
+        resource=Resource(uri=uri, name=name, function=read, mime_type=_type_of(uri), fixed=True),
         template=None,
         timeout=skill.timeout,
         skill=skill.published,

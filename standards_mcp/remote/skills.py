@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -55,25 +56,17 @@ class RemoteSkill(RegisteredSkill):
         Raises:
             ApiError: They are not those that the server listed, and that were approved.
         """
-        uri, data = file["uri"], b""
-        parts = objects_of((await self.origin.ask("resources/read", {"uri": uri})).get("contents"))
-        if len(parts) == 1:
-            data = _bytes_of(parts[0])
-        if f"sha256:{hashlib.sha256(data).hexdigest()}" != file["digest"]:
-            self.list_again()
-            raise ApiError(f"{uri} is not as its server listed it. Try again in a moment.")
-        # Of the answer, clients get nothing but the verified bytes.
-        return file_contents(uri, data)
-
-
-def _bytes_of(part: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a part of an answer, or no bytes if they cannot be read."""
-    try:
-        if isinstance(text := part.get("text"), str):
-            return text.encode()
-        return base64.b64decode(str(part["blob"]), validate=True)
-    except (LookupError, ValueError):
-        return b""
+        uri = file["uri"]
+        answer = await self.origin.ask("resources/read", {"uri": uri})
+        for part in objects_of(answer.get("contents")):
+            with suppress(LookupError, ValueError):  # it is no Base64
+                text = part.get("text")
+                is_text = isinstance(text, str)
+                data = str(text).encode() if is_text else base64.b64decode(str(part["blob"]))
+                if f"sha256:{hashlib.sha256(data).hexdigest()}" == file["digest"]:
+                    return file_contents(uri, data)  # nothing but the verified bytes
+        self.list_again()
+        raise ApiError(f"{uri} is not as its server listed it. Try again in a moment.")
 
 
 def read_remote_skill(

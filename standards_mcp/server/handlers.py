@@ -77,7 +77,9 @@ def handlers(
     }
 
 
-class _Handlers:
+class Answering:
+    """Answers requests by the current rights of their callers."""
+
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host = host
         self._principal_of = principal_of
@@ -86,6 +88,8 @@ class _Handlers:
         await self._host.manager.wait_listed()
         return self._host.visible(self._principal_of(ctx))
 
+
+class _Handlers(Answering):
     def _context(self, ctx: Context) -> HostContext:
         return HostContext(self._principal_of(ctx), session_of(ctx))
 
@@ -147,7 +151,9 @@ class _Handlers:
         with as_protocol_errors(self._host, {"uri": params.uri}):
             contents = await self._host.content.read_resource(params.uri, self._context(ctx))
             return types.ReadResourceResult(
-                contents=wire_contents(params.uri, contents), _meta=dict(contents.meta) or None
+                contents=wire_contents(params.uri, contents),
+                _meta=dict(contents.meta) or None,
+                **(cache_hints(self._host) if contents.fixed else {}),
             )
 
     async def complete(
@@ -217,9 +223,10 @@ def _missing_capability(message: str, ability: str) -> MCPError:
 
 
 def cache_hints(host: Host) -> dict[str, Any]:
-    """Return the hints for caches with a list: changes of lists are announced to clients.
+    """Return the hints for caches with a list, or with contents that are fixed.
 
-    A cache may share the list with all callers only if no token changes it.
+    Their changes are announced to clients. A cache may share them with all callers only if no token
+    changes what is served.
     """
     auth = host.settings.server.auth
     is_public = not (auth.is_required or auth.tokens or auth.jwt.issuer)
