@@ -70,6 +70,7 @@ class ResourceOptions(TypedDict, total=False):
     complete: Mapping[str, Completer | _Method]
     view_of: tuple[str, ...]
     meta: Mapping[str, Any]
+    fixed: bool
 
 
 @overload

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_IMODE, S_ISVTX
-from typing import IO, Final, TextIO
+from typing import IO, Final, TextIO, TypeAlias
 
 from standards_mcp._utils import full_disk
 from standards_mcp._utils.places import user_state_folder
@@ -44,6 +44,7 @@ __all__ = [
     "write_private",
 ]
 
+FileStamp: TypeAlias = tuple[int, int, int] | None
 FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _KEPT_BACKUPS: Final = 10
@@ -292,3 +293,14 @@ def _restrict(path: Path, mode: int) -> None:
         current = S_IMODE(path.stat().st_mode)
         if current & 0o077 and not current & S_ISVTX:
             path.chmod(mode)
+
+
+def file_stamp(path: Path) -> FileStamp:
+    """Return a value that changes with the content of a file; None if there is no file."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return 0, 0, 0  # the file may exist: reading it gives the reason
+    return status.st_mtime_ns, status.st_size, status.st_ino

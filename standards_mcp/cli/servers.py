@@ -38,8 +38,8 @@ def _names_and_programs(invocation: Invocation) -> Iterator[tuple[str, str]]:
 def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
     """Show the definitions of the server NAME that are not approved, and approve them.
 
-    These are the tools, prompts and resource templates that were changed or added since the last
-    approval, as the host last saw them. If there are none, NAME is started to look for some.
+    These are the tools, prompts, resource templates and skills that were changed or added since the
+    last approval, as the host last saw them. If there are none, NAME is started to look for some.
     Running hosts serve approved definitions within seconds, without a restart.
     """
     invocation.configure_logging(without=(remote_approvals.__name__,))

@@ -60,6 +60,7 @@ class Contribution:
         hidden_reason: The reason why the item is not served, or an empty string.
         error: The reason why the item can never be served, or an empty string.
         conflict: If the name is taken, its owner and the remedy, else an empty string.
+        timeout: Seconds for one call, in place of ``tools.timeout``; a tool has its own.
         extra: More fields of the MCP definition, such as icons, from another server.
         meta: More fields of ``_meta``, from another server.
     """
@@ -75,13 +76,19 @@ class Contribution:
     hidden_reason: str = ""
     error: str = ""
     conflict: str = ""
+    timeout: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The definition for clients, with MCP's field names."""
-        raise NotImplementedError
+        """The definition for models, with the names of MCP's fields of a tool."""
+        return {
+            "name": self.published,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.arguments.schema,
+        }
 
     @property
     def portable(self) -> str:

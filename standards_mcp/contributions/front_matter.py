@@ -24,7 +24,7 @@ _SkillName = Annotated[
 ]
 
 
-class _Fields(BaseModel):
+class FrontMatter(BaseModel):
     """The fields of the Agent Skills format; others are allowed."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -48,7 +48,7 @@ def read_front_matter(text: str) -> dict[str, Any]:
         raise ValueError("SKILL.md must begin with front matter between two lines '---'")
     fields = _plain_fields(block[1]) or _yaml_fields(block[1])
     try:
-        metadata = _Fields.model_validate(fields).metadata
+        metadata = FrontMatter.model_validate(fields).metadata
     except ValidationError as exc:
         mistake = exc.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, mistake["loc"])) or "front matter"

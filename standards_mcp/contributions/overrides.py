@@ -52,39 +52,23 @@ def item_limits(
     tools = settings.tools
     if not isinstance(item, RegisteredTool):
         table = settings.prompts if isinstance(item, RegisteredPrompt) else settings.resources
-        return _limits(override, table, tools, author_timeout=item.timeout)
+        return _limits(override, item, table, tools)
     tool, ttl = item.tool, override.cache_ttl if isinstance(override, ToolOverride) else None
-    limits = _limits(
-        override,
-        tools,
-        tools,
-        author_timeout=tool.timeout,
-        author_rate=tool.rate_limit,
-        author_tokens=tool.max_output_tokens,
-    )
+    limits = _limits(override, tool, tools, tools, tool.max_output_tokens)
     cache_ttl = tool.cache_ttl if ttl is None else ttl
     return replace(limits, cache_ttl=cache_ttl, cache_scope=tool.cache_scope)
 
 
 def route_limits(route: Route, tools: ToolSettings) -> Limits:
     """Return the limits of a route: the author's, and the general limits of tools."""
-    general = ContributionSettings(rate_limit=tools.rate_limit)
-    return _limits(
-        Override(),
-        general,
-        tools,
-        author_timeout=route.timeout,
-        author_rate=route.rate_limit,
-    )
+    return _limits(Override(), route, ContributionSettings(rate_limit=tools.rate_limit), tools)
 
 
 def _limits(
     override: Override,
+    author: Tool | Route | RegisteredPrompt | RegisteredResource,
     table: ToolSettings | ContributionSettings,
     tools: ToolSettings,
-    *,
-    author_timeout: float | None,
-    author_rate: str | None = None,
     author_tokens: int | None = None,
 ) -> Limits:
     """Return the limits of an item, from the admin's override, the author and the general *table*.
@@ -94,10 +78,11 @@ def _limits(
     """
     # Authors cannot widen the general rate and length, so that a new plugin cannot exceed them. An
     # override can: the admin has looked at that item.
+    author_rate = author.rate_limit if isinstance(author, Tool | Route) else None
     rates = (override.rate_limit,) if override.rate_limit else (author_rate, table.rate_limit)
     lengths = [length for length in (author_tokens, table.max_output_tokens) if length]
     return Limits(
-        timeout=override.timeout or author_timeout or tools.timeout,
+        timeout=override.timeout or author.timeout or tools.timeout,
         rate_limits=tuple(dict.fromkeys(filter(None, rates))),
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,

@@ -24,28 +24,16 @@ class RegisteredPrompt(Contribution):
 
     Attributes:
         context: The name of the argument that takes the `CallContext`, or an empty string.
-        timeout: Seconds for one call, in place of ``tools.timeout``.
     """
 
     kind = "prompt"
     prompt: Prompt
     context: str = ""
-    timeout: float | None = None
 
     @property
     def completers(self) -> Mapping[str, Completer]:
         """The completers, by the names of the arguments."""
         return self.prompt.complete
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The definition for clients."""
-        return {
-            "name": self.published,
-            "title": self.title,
-            "description": self.description,
-            "arguments": self.arguments.schema,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,14 +47,12 @@ class RegisteredResource(Contribution):
 
     Attributes:
         template: None for a resource with a plain URI.
-        timeout: Seconds for one call, in place of ``tools.timeout``.
         is_listed: False to leave the resource out of lists: other answers contain its URIs.
         skill: The URI of the skill whose file it is, or an empty string.
     """
 
     kind = "resource"
     resource: Resource
-    timeout: float | None = None
     is_listed: bool = True
     skill: str = ""
     template: Template | None = field(repr=False)
@@ -63,17 +61,6 @@ class RegisteredResource(Contribution):
     def completers(self) -> Mapping[str, Completer]:
         """The completers, by the names of the template's variables."""
         return self.resource.complete
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The definition for clients."""
-        return {
-            "uri": self.resource.uri,
-            "name": self.published,
-            "title": self.title,
-            "description": self.description,
-            "mimeType": self.resource.mime_type,
-        }
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
         """Return the values of the variables in *uri*, or None if the URI does not match."""
@@ -90,6 +77,7 @@ class Contents:
         parts: The answer of another server, in MCP's JSON form; clients get it instead of *data*.
         meta: Published as the ``_meta`` of the answer.
         item_meta: Published as the ``_meta`` of the contents in the answer.
+        fixed: True if a client may keep the answer for minutes.
     """
 
     data: str | bytes
@@ -97,6 +85,7 @@ class Contents:
     parts: tuple[Mapping[str, Any], ...] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     item_meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fixed: bool = False
 
 
 def read_resource(plugin: str, resource: object) -> RegisteredResource:
@@ -109,6 +98,7 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
     mime_type = cast("object", declared.mime_type)
     with naming_declaration(plugin, label):
         raise_first_fault({"its mime_type must be text": not isinstance(mime_type, str | None)})
+        f"{declared.uri}{mime_type}".encode()  # fails for half a surrogate pair
         template = template_of(declared.uri)
         declared = _checked_view(declared)
         arguments = read_signature(declared.function)
@@ -152,17 +142,19 @@ def contents_of(value: object, resource: Resource) -> Contents:
             iterator with too many items, or is a view that is too large.
     """
     mime_type = resource.mime_type
-    if isinstance(value, Contents):  # rendered already in another process
-        return value
+    if isinstance(value, Contents):  # rendered already in another process, or a file of a skill
+        return replace(value, fixed=resource.fixed)
     if isinstance(value, str | bytes):
         # A lone surrogate cannot be sent, and would end the connection.
         size = len(value.encode()) if isinstance(value, str) else len(value)
         if mime_type == VIEW_TYPE and size > _MAX_VIEW:
             raise ValueError(f"the view has {size:,} bytes; clients take at most {_MAX_VIEW:,}")
         default_type = "text/plain" if isinstance(value, str) else "application/octet-stream"
-        return Contents(value, mime_type or default_type, item_meta=resource.meta)
+        mime_type = mime_type or default_type
+        return Contents(value, mime_type, item_meta=resource.meta, fixed=resource.fixed)
     text = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2).decode()
-    return Contents(text, mime_type or "application/json", item_meta=resource.meta)
+    mime_type = mime_type or "application/json"
+    return Contents(text, mime_type, item_meta=resource.meta, fixed=resource.fixed)
 
 
 def find_resource(

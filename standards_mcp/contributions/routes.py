@@ -51,15 +51,6 @@ class RegisteredRoute(Contribution):
     pattern: re.Pattern[str]
     convertors: dict[str, _Convertor] = field(repr=False)
 
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The definition for operators."""
-        return {
-            "path": self.path,
-            "methods": sorted(self.methods),
-            "scope": self.scope,
-        }
-
     def parameters(self, path: str) -> dict[str, Any] | None:
         """Return the path parameters, or None for no match."""
         match = self.pattern.match(path)

@@ -229,7 +229,11 @@ def select(
     names = {
         item.declared for item in visible(tools) if item.published in {item.declared, item.portable}
     }
-    skills = tuple(_selected_skill(item, rules, names) for item in contributions.skills)
+    skills = tuple(
+        _hide_without_tools(replace(item, hidden_reason=reason), item.needs, names)
+        for item in contributions.skills
+        for reason in (item.error or item.conflict or rules.hidden_reason(item, "skills"),)
+    )
     resources += _skill_files(contributions.resources, skills, settings)
     routes = tuple(
         replace(
@@ -387,18 +391,13 @@ def _hide_second_views(items: Iterable[RegisteredResource]) -> list[RegisteredRe
     return checked
 
 
-def _selected_skill(
-    item: RegisteredSkill, rules: _Rules, tools: Collection[str]
-) -> RegisteredSkill:
-    reason = item.error or item.conflict or rules.hidden_reason(item, "skills")
-    return _hide_without_tools(replace(item, hidden_reason=reason), item.needs, tools)
-
-
 def _skill_files(
     resources: Iterable[RegisteredResource], skills: Iterable[RegisteredSkill], settings: Settings
 ) -> Iterator[RegisteredResource]:
     """Yield the files of skills; they are served if their skill is."""
-    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in skills}
+    # If a server lists one twice, the first counts, as for approvals.
+    listed = reversed([*skills])
+    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in listed}
     for item in resources:
         if item.skill:
             limits = item_limits(item, Override(), settings)

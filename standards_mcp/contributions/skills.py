@@ -1,4 +1,4 @@
-"""Skills of plugins: read and checked at registration; their files are served as resources."""
+"""Skills: those of plugins are read at registration; the files of all are served as resources."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import hashlib
 import mimetypes
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from standards_mcp._utils.text import readable
 from standards_mcp.errors import PluginError
@@ -41,19 +42,29 @@ class RegisteredSkill(Contribution):
     Attributes:
         entry: What clients get: its URI, its front matter, and the digests of its files.
         needs: See `Skill`.
-        contents: The bytes of its files by their paths.
+        contents: The bytes of its files by their paths, if the host has them.
     """
 
     kind = "skill"
     entry: Mapping[str, Any]
-    needs: tuple[str, ...]
-    contents: Mapping[str, bytes] = field(repr=False)
+    needs: tuple[str, ...] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     arguments: Arguments = _NO_ARGUMENTS
 
     @property
     def definition(self) -> dict[str, Any]:
         """The entry for clients."""
         return dict(self.entry)
+
+    @property
+    def folder(self) -> str:
+        """The beginning of the URIs of its files."""
+        return self.published.removesuffix(SKILL_FILE)
+
+    async def read(self, file: Mapping[str, Any]) -> Contents:
+        """Return the contents of a file in the entry."""
+        uri = file["uri"]
+        return file_contents(uri, self.contents[unquote(uri.removeprefix(self.folder))])
 
 
 def read_skill(plugin: str, item: object) -> RegisteredSkill:
@@ -108,22 +119,18 @@ def skill_of(plugin: str, contents: Mapping[str, bytes], needs: Iterable[str]) -
 
 
 def files_of(skills: Iterable[RegisteredSkill]) -> tuple[RegisteredResource, ...]:
-    """Return the files of skills as resources; their bytes are those of the entries."""
-    return tuple(
-        _file(skill, listed, data)
-        for skill in skills
-        for listed, data in zip(skill.entry["resources"], skill.contents.values(), strict=True)
-    )
+    """Return the files of skills as resources; a file in nested skills is one of the inner."""
+    files: dict[str, RegisteredResource] = {}
+    for skill in sorted(skills, key=lambda each: -len(each.published)):
+        for file in skill.entry["resources"]:
+            files.setdefault(file["uri"], _file(skill, file))
+    return tuple(files.values())
 
 
-def _file(skill: RegisteredSkill, listed: Mapping[str, Any], data: bytes) -> RegisteredResource:
-    uri, is_main = listed["uri"], listed["uri"] == skill.published
-    contents = _contents(uri, data)
-
-    async def read() -> Contents:
-        return contents
-
-    name = skill.declared if is_main else uri.removeprefix("skill://")
+def _file(skill: RegisteredSkill, file: Mapping[str, Any]) -> RegisteredResource:
+    uri, is_main = file["uri"], file["uri"] == skill.published
+    name = skill.entry["frontmatter"]["name"] if is_main else uri.removeprefix("skill://")
+    read = partial(skill.read, file)
     return RegisteredResource(
         plugin=skill.plugin,
         declared=uri,
@@ -131,15 +138,21 @@ def _file(skill: RegisteredSkill, listed: Mapping[str, Any], data: bytes) -> Reg
         title=None,
         description=skill.description if is_main else "",
         arguments=_NO_ARGUMENTS,
-        resource=Resource(uri=uri, name=name, function=read, mime_type=contents.mime_type),
+        resource=Resource(uri=uri, name=name, function=read, mime_type=_type_of(uri), fixed=True),
         template=None,
+        timeout=skill.timeout,
         skill=skill.published,
-        extra={"size": listed["size"]},
+        extra={"size": file["size"]},
     )
 
 
-def _contents(uri: str, data: bytes) -> Contents:
-    mime_type = _TYPES.guess_type(uri)[0] or "text/plain"
+def _type_of(uri: str) -> str:
+    return _TYPES.guess_type(uri)[0] or "text/plain"
+
+
+def file_contents(uri: str, data: bytes) -> Contents:
+    """Return the bytes of a file, as text if they are."""
+    mime_type = _type_of(uri)
     try:
         return Contents(data.decode(), mime_type)
     except UnicodeDecodeError:

@@ -100,16 +100,6 @@ class RegisteredTool(Contribution):
         return replace(self, description=f"{self.description} {UNTRUSTED_TEXT}")
 
     @property
-    def definition(self) -> dict[str, Any]:
-        """The definition for the model."""
-        return {
-            "name": self.published,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": self.arguments.schema,
-        }
-
-    @property
     def annotations(self) -> dict[str, Any]:
         """The annotations for clients, with MCP's field names."""
         return {

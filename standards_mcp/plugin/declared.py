@@ -150,6 +150,8 @@ class Resource:
             The URI then begins with ``ui://``, and the page is one HTML document of at most 1 MB.
         meta: Published as the ``_meta`` of the resource and of its contents. For a view, ``ui`` may
             have ``csp``, ``permissions`` and ``prefersBorder``.
+        fixed: True if the contents come from files of the package: clients may then keep them for
+            minutes, or until `PluginContext.resource_updated`.
     """
 
     uri: str
@@ -161,6 +163,7 @@ class Resource:
     complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
     view_of: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,13 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.files import FILE_MODE, private_folder, replace_privately
+from standards_mcp.files import (
+    FILE_MODE,
+    FileStamp,
+    file_stamp,
+    private_folder,
+    replace_privately,
+)
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +37,8 @@ _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": ("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
     "prompts": ("name", "title", "description", "arguments"),
     "resourceTemplates": ("uriTemplate", "name", "title", "description", "mimeType"),
+    "skills": ("uri", "frontmatter", "resources"),
 }
-_NOUNS: Final = {"tools": "tool", "prompts": "prompt", "resourceTemplates": "resource template"}
 # Invisible selectors can carry a text that only a model reads.
 _VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
@@ -42,7 +48,6 @@ _EXCERPT_CHARACTERS: Final = 4000
 _SUMMARY_TITLES: Final = 5
 _LONGEST_NAME: Final = 64
 _LOCK_SECONDS: Final = 5.0
-_Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class Change:
         """A text such as ``tool 'search' changed``."""
         kind, name = self.key
         shown = _visible(name)[:_LONGEST_NAME]
-        return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
+        noun = kind.removesuffix("s").replace("T", " t")  # such as resource template
+        return f"{noun} {shown!r} {'is new' if self.before is None else 'changed'}"
 
     @property
     def reason(self) -> str:
@@ -191,13 +197,13 @@ class Approvals:
         self._file = file
         self._remedy = f"`standards-mcp servers approve {server}` shows the difference and asks"
         self._approved: dict[Key, Definition] | None = None
-        self._stamp: _Stamp = None
+        self._stamp: FileStamp = None
         self._logged: list[tuple[Key, str]] = []
 
     @property
     def is_outdated(self) -> bool:
         """True if the file has changed since it was read."""
-        return _stamp(self._file) != self._stamp
+        return file_stamp(self._file) != self._stamp
 
     @property
     def reasons(self) -> dict[Key, str]:
@@ -277,7 +283,7 @@ class Approvals:
 
     def _reload_if_changed(self) -> None:
         """Read the file if it has changed; keep the last definitions if it was deleted."""
-        stamp = _stamp(self._file)
+        stamp = file_stamp(self._file)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -303,7 +309,7 @@ class Approvals:
         # Pydantic would write infinite numbers as null.
         text = json.dumps({"sha256": digest(lists), "approved": lists}, indent=1)
         replace_privately(self._file, text)
-        self._approved, self.problem, self._stamp = approved, "", _stamp(self._file)
+        self._approved, self.problem, self._stamp = approved, "", file_stamp(self._file)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -320,13 +326,3 @@ def _by_key(lists: Mapping[str, Mapping[str, Definition]]) -> dict[Key, Definiti
         for kind, items in lists.items()
         for name, definition in items.items()
     }
-
-
-def _stamp(file: Path) -> _Stamp:
-    try:
-        status = file.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        return 0, 0, 0  # the file may exist: reading it gives the reason
-    return status.st_mtime_ns, status.st_size, status.st_ino

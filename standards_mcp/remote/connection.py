@@ -100,7 +100,7 @@ class Connection:
         self._title = title
         self._connect = connect
         self._start_timeout = start_timeout
-        self._listing = listing
+        self.listing = listing
         self._task: asyncio.Task[None] | None = None
         self._pending_session: asyncio.Future[OpenSession] | None = None
         self._transport: Transport | None = None
@@ -259,7 +259,7 @@ class Connection:
                 pending.set_result(session)
                 self.problem = ""
                 log.info("connected", extra={"plugin": self._name})
-                await self._listing.follow(session)
+                await self.listing.follow(session)
             reason = transport.exit_reason or session.failure or "the connection was closed"
         except Exception as exc:  # noqa: BLE001  - the transport or the server may raise anything
             cause = leaves(exc)[0]
@@ -280,12 +280,12 @@ class Connection:
         self._is_unused = True
         async with transport.open() as streams:
             session = OpenSession(
-                self._name, streams, self._listing.on_notification, self._callers.on_elicitation
+                self._name, streams, self.listing.on_notification, self._callers.on_elicitation
             )
             async with session.client:
                 with anyio.fail_after(self._start_timeout):
                     await negotiate(session, can_ask=self._can_ask)
-                    await self._listing.refresh(session)
+                    await self.listing.refresh(session)
                 yield session
 
     def _reason(self, exc: BaseException, transport: Transport) -> str:

@@ -95,6 +95,8 @@ class Origin:
         ask: Sends a request to the server.
         completes: True if the server completes arguments.
         timeout: Seconds for one answer; None for ``tools.timeout``.
+        skills: The beginnings of URIs in the folders of skills. Only listed files of skills are
+            served, so other resources and templates of the server do not reach there.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Origin:
     ask: Ask
     completes: bool
     timeout: float | None
+    skills: tuple[str, ...] = ()
 
     def declared(self, own_name: str) -> str:
         """Return the declared name of an item, with forbidden characters replaced."""

@@ -1,9 +1,9 @@
-"""Other MCP servers as plugins: the host serves their tools, prompts and resources."""
+"""Other MCP servers as plugins: the host serves their tools, prompts, resources and skills."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.selection import Contributions
+from standards_mcp.contributions.skills import files_of
 from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
@@ -35,6 +36,7 @@ from .definitions import (
 )
 from .plugin import RemotePlugin, expanded
 from .resources import Links, read_remote_resources
+from .skills import read_remote_skill
 
 if TYPE_CHECKING:
     from .connection import Connection, Transport
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 # approvals are kept by the name together with these keys.
 _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"auth", "env", "headers"}
-_LISTS: Final = "tools, prompts, resources"
+_LISTS: Final = "tools, prompts, resources, skills"
 """The lists that the last run kept. If they change with a version, the server is asked again."""
 _APPROVED_LISTS: Final = {"tools/call": "tools", "prompts/get": "prompts"}
 """The lists whose items need approval, by the method that requests an item."""
@@ -189,14 +191,11 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             completes=listing.get("completes") is True,
             timeout=self.settings.timeout,
         )
-        tools = (
-            self._with_approval(read_remote_tool(origin, raw), key_of("tools", raw))
-            for raw in listing.get("tools", ())
-        )
-        prompts = (
-            self._with_approval(read_remote_prompt(origin, raw), key_of("prompts", raw))
-            for raw in listing.get("prompts", ())
-        )
+        tools = self._each(listing, "tools", partial(read_remote_tool, origin))
+        prompts = self._each(listing, "prompts", partial(read_remote_prompt, origin))
+        skills = self._each(listing, "skills", partial(read_remote_skill, origin, self._list_again))
+        folders = tuple(item.folder for item in skills if item.folder.endswith("/"))
+        origin = replace(origin, skills=folders)
         resources: tuple[RegisteredResource, ...] = ()
         if "resources" in listing:
             lists = listing["resources"], listing.get("resourceTemplates", ())
@@ -208,15 +207,26 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             )
         routes = self.sign_in.routes() if self.sign_in else ()
         self.contributions = Contributions(
-            tuple(tools),
-            tuple(prompts),
-            resources,
+            tools,
+            prompts,
+            (*resources, *files_of(skills)),
             routes=tuple(read_route(name, route) for route in routes),
+            skills=skills,
+        )
+
+    def _each(
+        self, listing: Mapping[str, Any], kind: str, read: Callable[[Mapping[str, Any]], _C]
+    ) -> tuple[_C, ...]:
+        return tuple(
+            self._with_approval(read(raw), key_of(kind, raw)) for raw in listing.get(kind, ())
         )
 
     def _with_approval(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""
         return replace(item, error=item.error or self._withheld_reasons.get(key, ""))
+
+    def _list_again(self) -> None:
+        self.connection.listing.changed.set()
 
     async def _watch_approvals(self) -> None:
         """Serve withheld definitions once another process has approved them."""

@@ -22,6 +22,7 @@ from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.config.models.settings import Expansion, VariableError
 from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import ApiError, PluginError
 from standards_mcp.files import keep_text
 from standards_mcp.hookspecs import hookimpl
@@ -179,13 +180,13 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     async def health(self) -> Health:
         """Return the health of the running plugin."""
-        contributions = self.contributions
-        for kind, items in (("tools", contributions.tools), ("prompts", contributions.prompts)):
+        contributions, parts = self.contributions, list[str]()
+        for kind in ("tools", "prompts", "skills"):
+            items: tuple[Contribution, ...] = getattr(contributions, kind)
             if withheld := sum(bool(item.error) for item in items):
                 message = f"{withheld} of {len(items)} {kind} cannot be served"
                 return Health(status="degraded", message=f"{message}; see `standards-mcp {kind}`")
-        parts = [f"{len(contributions.tools)} tools"]
-        parts += [f"{len(contributions.prompts)} prompts"] if contributions.prompts else []
+            parts += [f"{len(items)} {kind}"] if items or kind == "tools" else []
         resources = sum(item.is_listed for item in contributions.resources)
         parts += [f"{resources} resources"] if resources else []
         return Health(status="ok", message=", ".join(parts))

@@ -51,10 +51,12 @@ class WholeUri:
         matcher: The server's template, or the links to unlisted URIs.
         earlier: The resources that take precedence. Their URIs do not match, because the caller may
             have no access to these resources.
+        skills: See `Origin`.
     """
 
     matcher: _Matcher
     earlier: tuple[RegisteredResource, ...] = field(default=(), compare=False, repr=False)
+    skills: tuple[str, ...] = ()
 
     @property
     def variable_names(self) -> list[str]:
@@ -68,7 +70,7 @@ class WholeUri:
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
         """Return the URI as the only variable, or None if it does not match."""
-        if self.matcher.match(uri) is None:
+        if uri.startswith(self.skills) or self.matcher.match(uri) is None:
             return None
         is_taken = any(item.match(uri) is not None for item in self.earlier)
         return None if is_taken else {_URI: uri}
@@ -110,6 +112,7 @@ def read_remote_resources(
     """
     listed = [(str(raw.get("uri") or ""), raw) for raw in resources]
     listed += [(str(raw.get("uriTemplate") or ""), raw) for raw in templates]
+    listed = [(uri, raw) for uri, raw in listed if not uri.startswith(origin.skills)]
     names = [origin.declared(str(raw.get("name") or uri)) for uri, raw in listed]
     count = Counter(map(portable_name, [*names, origin.declared(_LINKS_NAME)]))
     items: list[RegisteredResource] = []
@@ -125,7 +128,7 @@ def read_remote_resources(
     unlisted = RegisteredResource(
         **common_fields(origin.name, linked, f"URIs that answers of {origin.name} link to."),
         resource=linked,
-        template=WholeUri(links, tuple(items)),
+        template=WholeUri(links, tuple(items), origin.skills),
         arguments=UncheckedArguments(NO_ARGUMENTS),
         timeout=origin.timeout,
         is_listed=False,
@@ -166,7 +169,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
     return RegisteredResource(
         **common_fields(origin.name, resource, readable_text(raw.get("description")) or ""),
         resource=resource,
-        template=WholeUri(template) if template else None,
+        template=WholeUri(template, skills=origin.skills) if template else None,
         arguments=UncheckedArguments(
             {"type": "object", "properties": {each: {"type": "string"} for each in variables}}
         ),

@@ -26,6 +26,7 @@ from mcp.client.subscriptions import (
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.contributions.skills import EXTENSION
 from standards_mcp.errors import ApiError, ToolError
 
 from .definitions import RefusedError, objects_of
@@ -51,6 +52,7 @@ _METHODS: Final = {
     "tools": "tools/list",
     "prompts": "prompts/list",
     "resources": "resources/list",
+    "skills": "skills/list",
     "resourceTemplates": "resources/templates/list",
 }
 _LIST_CHANGES: Final = (
@@ -75,6 +77,7 @@ class Listing:
 
     Attributes:
         follows: True to list the items again after each change.
+        changed: Set it to list the items again.
     """
 
     follows = True
@@ -94,7 +97,7 @@ class Listing:
         self._on_updated = on_updated
         self._seconds = seconds
         self._listen_seconds = listen_seconds
-        self._changed = anyio.Event()
+        self.changed = anyio.Event()
 
     async def refresh(self, session: OpenSession) -> None:
         """List the items, and pass them to *on_listing*.
@@ -124,7 +127,7 @@ class Listing:
         if isinstance(message, types.ResourceUpdatedNotification):
             self._on_updated(message.params.uri)
         elif isinstance(message, _LIST_CHANGES):
-            self._changed.set()
+            self.changed.set()
 
     async def _listen(self, session: OpenSession) -> None:
         """Note changes from the stream of a server with protocol 2026-07-28."""
@@ -137,9 +140,9 @@ class Listing:
                     resources_list_changed=True,
                 ) as events:
                     if attempt:
-                        self._changed.set()  # changes were missed meanwhile
+                        self.changed.set()  # changes were missed meanwhile
                     async for _ in events:
-                        self._changed.set()
+                        self.changed.set()
             except (ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError) as exc:
                 fields = {"plugin": self._name, "reason": str(exc)}
                 log.debug("the stream of changes ended", extra=fields)
@@ -149,8 +152,8 @@ class Listing:
 
     async def _refresh_changes(self, session: OpenSession) -> None:
         while True:
-            await self._changed.wait()
-            self._changed = anyio.Event()
+            await self.changed.wait()
+            self.changed = anyio.Event()
             try:
                 await self.refresh(session)
             except (MCPError, ValidationError, TimeoutError) as exc:
@@ -182,6 +185,7 @@ async def list_items(session: OpenSession, name: str, known: Mapping[str, Any]) 
         session.note_tools(listing["tools"])
     others = ["prompts"] if announced.prompts is not None else []
     others += ["resources", "resourceTemplates"] if announced.resources is not None else []
+    others += ["skills"] if EXTENSION in (announced.extensions or {}) else []
     for key in others:
         listing[key] = await _list_if_possible(session, name, key, known.get(key, []))
     return listing

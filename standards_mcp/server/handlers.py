@@ -6,6 +6,7 @@ import base64
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -61,19 +62,24 @@ def handlers(
 ) -> dict[str, Callable[..., Awaitable[Any]]]:
     """Return the request handlers of *host*, as arguments of the SDK's low-level server."""
     answers = _Handlers(host, principal_of)
+    paged, templates = answers.paged, partial(_wire_resources, templates=True)
     return {
-        "on_list_tools": answers.list_tools,
+        "on_list_tools": paged(types.ListToolsResult, "tools", _wire_tools),
+        "on_list_prompts": paged(types.ListPromptsResult, "prompts", _wire_prompts),
+        "on_list_resources": paged(types.ListResourcesResult, "resources", _wire_resources),
+        "on_list_resource_templates": paged(
+            types.ListResourceTemplatesResult, "resource_templates", templates
+        ),
         "on_call_tool": answers.call_tool,
-        "on_list_prompts": answers.list_prompts,
         "on_get_prompt": answers.get_prompt,
-        "on_list_resources": answers.list_resources,
-        "on_list_resource_templates": answers.list_templates,
         "on_read_resource": answers.read_resource,
         "on_completion": answers.complete,
     }
 
 
-class _Handlers:
+class Answering:
+    """Answers requests by the current rights of their callers."""
+
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host = host
         self._principal_of = principal_of
@@ -82,14 +88,24 @@ class _Handlers:
         await self._host.manager.wait_listed()
         return self._host.visible(self._principal_of(ctx))
 
+
+class _Handlers(Answering):
     def _context(self, ctx: Context) -> HostContext:
         return HostContext(self._principal_of(ctx), session_of(ctx))
 
-    async def list_tools(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        page, cursor = page_of(_wire_tools(await self._visible(ctx)), params)
-        return types.ListToolsResult(tools=page, next_cursor=cursor, **cache_hints(self._host))
+    def paged(
+        self,
+        result: Callable[..., _T],
+        key: str,
+        definitions: Callable[[Selection], Iterable[BaseModel]],
+    ) -> Callable[[Context, types.PaginatedRequestParams | None], Awaitable[_T]]:
+        """Return the handler that answers with a page of *definitions*."""
+
+        async def answer(ctx: Context, params: types.PaginatedRequestParams | None) -> _T:
+            page, cursor = page_of(definitions(await self._visible(ctx)), params)
+            return result(**{key: page, "next_cursor": cursor}, **cache_hints(self._host))
+
+        return answer
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -108,13 +124,6 @@ class _Handlers:
         if not self._host.visible(principal).is_structured:
             answer.pop("structuredContent", None)
         return answer
-
-    async def list_prompts(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
-        prompts = map(wire_prompt, visible((await self._visible(ctx)).prompts))
-        page, cursor = page_of(prompts, params)
-        return types.ListPromptsResult(prompts=page, next_cursor=cursor, **cache_hints(self._host))
 
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
@@ -135,27 +144,6 @@ class _Handlers:
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
 
-    async def list_resources(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        items = visible((await self._visible(ctx)).resources)
-        resources: list[Any] = [wire_resource(item) for item in items if not item.template]
-        page, cursor = page_of(resources, params)
-        hints = cache_hints(self._host)
-        return types.ListResourcesResult(resources=page, next_cursor=cursor, **hints)
-
-    async def list_templates(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        items = visible((await self._visible(ctx)).resources)
-        listed = [item for item in items if item.template and item.is_listed]
-        templates: list[Any] = [wire_resource(item) for item in listed]
-        page, cursor = page_of(templates, params)
-        hints = cache_hints(self._host)
-        return types.ListResourceTemplatesResult(
-            resource_templates=page, next_cursor=cursor, **hints
-        )
-
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -163,7 +151,9 @@ class _Handlers:
         with as_protocol_errors(self._host, {"uri": params.uri}):
             contents = await self._host.content.read_resource(params.uri, self._context(ctx))
             return types.ReadResourceResult(
-                contents=wire_contents(params.uri, contents), _meta=dict(contents.meta) or None
+                contents=wire_contents(params.uri, contents),
+                _meta=dict(contents.meta) or None,
+                **(cache_hints(self._host) if contents.fixed else {}),
             )
 
     async def complete(
@@ -233,9 +223,10 @@ def _missing_capability(message: str, ability: str) -> MCPError:
 
 
 def cache_hints(host: Host) -> dict[str, Any]:
-    """Return the hints for caches with a list: changes of lists are announced to clients.
+    """Return the hints for caches with a list, or with contents that are fixed.
 
-    A cache may share the list with all callers only if no token changes it.
+    Their changes are announced to clients. A cache may share them with all callers only if no token
+    changes what is served.
     """
     auth = host.settings.server.auth
     is_public = not (auth.is_required or auth.tokens or auth.jwt or auth.oidc)
@@ -269,12 +260,12 @@ def page_of(
 
 def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
     """Return what is visible to clients, by kind; entries of skills count as resources."""
-    resources = [item for item in visible(selection.resources) if item.is_listed]
+    templates = _wire_resources(selection, templates=True)
     entries = [item.entry for item in visible(selection.skills)]
     return {
         "tools": list(_wire_tools(selection)),
-        "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
-        "resources": [*map(wire_resource, resources), *entries],
+        "prompts": _wire_prompts(selection),
+        "resources": [*_wire_resources(selection), *templates, *entries],
     }
 
 
@@ -292,6 +283,18 @@ def _wire_tools(selection: Selection) -> Iterator[types.Tool]:
         if not selection.is_structured:
             tool.output_schema = None
         yield tool
+
+
+def _wire_prompts(selection: Selection) -> list[types.Prompt]:
+    return [wire_prompt(item) for item in visible(selection.prompts)]
+
+
+def _wire_resources(
+    selection: Selection, *, templates: bool = False
+) -> list[types.Resource | types.ResourceTemplate]:
+    """Return the definitions of the listed resources with plain URIs, or with templates."""
+    items = (item for item in visible(selection.resources) if item.is_listed)
+    return [wire_resource(item) for item in items if bool(item.template) is templates]
 
 
 def wire_tool(item: RegisteredTool) -> types.Tool:

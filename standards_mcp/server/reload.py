@@ -20,6 +20,7 @@ from standards_mcp.config.models.settings import PluginSection, ServerSection, S
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.contributions.selection import EVERYTHING
 from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.files import file_stamp
 from standards_mcp.host import Host
 
 from .handlers import definitions_by_kind
@@ -136,30 +137,18 @@ async def reload_from_sources(
 
 
 async def _watch(paths: Sequence[Path], changed: asyncio.Event) -> None:
-    last_seen = _stamps(paths)
+    last_seen = [*map(file_stamp, paths)]
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if (now := _stamps(paths)) == last_seen:
+        if (now := [*map(file_stamp, paths)]) == last_seen:
             continue
         # Wait until the writer has finished. An editor empties the file first, and an empty file is
         # valid: it would serve the tools that the configuration hides.
         while now != last_seen:
             last_seen = now
             await asyncio.sleep(_QUIET_SECONDS)
-            now = _stamps(paths)
+            now = [*map(file_stamp, paths)]
         changed.set()
-
-
-def _stamps(paths: Sequence[Path]) -> list[tuple[int, int, int] | None]:
-    stamps: list[tuple[int, int, int] | None] = []
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError:  # an editor may replace the file in two steps
-            stamps.append(None)
-        else:
-            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
-    return stamps
 
 
 def _split_by_restart(old: Settings, new: Settings) -> tuple[Settings, list[str]]:

@@ -10,7 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import perf_counter
@@ -149,6 +157,9 @@ class HostServer(Server[None]):
         await asyncio.sleep(_GATHER_SECONDS)
         # The local user sees everything, so a change for any caller is in this list, too.
         before, now = self._announced_definitions, definitions_by_kind(self._host.visible())
+        old, new = (_files_of_skills(lists.get("resources", ())) for lists in (before, now))
+        for uri in [uri for uri, file in old.items() if new.get(uri, file) != file]:
+            self._subscriptions.notify_updated(uri)
         await self.notify_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
     def report_stale(self, method: str) -> None:
@@ -232,6 +243,12 @@ class HostServer(Server[None]):
             del answer["capabilities"]["logging"]
             answer |= cache_hints(self._host)
         return answer
+
+
+def _files_of_skills(definitions: Iterable[Any]) -> dict[str, Any]:
+    """Return the files in the entries of skills, with their digests, by their URIs."""
+    entries = (item for item in definitions if isinstance(item, dict))
+    return {file["uri"]: file for entry in entries for file in entry["resources"]}
 
 
 async def _notify(session: ServerSession, kinds: Collection[Kind]) -> None:

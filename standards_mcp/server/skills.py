@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
@@ -13,12 +12,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.context import Principal
 from standards_mcp.contributions.schemas import short
-from standards_mcp.contributions.selection import Selection, visible
-from standards_mcp.contributions.skills import EXTENSION, SKILL_FILE
+from standards_mcp.contributions.selection import visible
+from standards_mcp.contributions.skills import EXTENSION
 from standards_mcp.host import Host
 
 from .context import Context
-from .handlers import cache_hints, page_of, wire_resource
+from .handlers import Answering, cache_hints, page_of, wire_resource
 
 if TYPE_CHECKING:
     from .server import HostServer
@@ -41,15 +40,7 @@ def serve_skills(
     server.add_request_handler("resources/directory/read", _UriParams, skills.read_directory)
 
 
-@dataclass(frozen=True, slots=True)
-class _Skills:
-    host: Host
-    principal_of: Callable[[Context], Principal]
-
-    async def _visible(self, ctx: Context) -> Selection:
-        await self.host.manager.wait_listed()
-        return self.host.visible(self.principal_of(ctx))
-
+class _Skills(Answering):
     async def list_skills(
         self, ctx: Context, params: types.PaginatedRequestParams
     ) -> dict[str, Any]:
@@ -69,10 +60,11 @@ class _Skills:
 
     async def read_directory(self, ctx: Context, params: _UriParams) -> dict[str, Any]:
         folder, children = f"{params.uri}/", dict[str, Any]()
-        for item in visible((await self._visible(ctx)).resources):
+        selection = await self._visible(ctx)
+        is_in_skill = folder.startswith(tuple(item.folder for item in visible(selection.skills)))
+        for item in visible(selection.resources):
             uri = item.resource.uri
-            root = item.skill.removesuffix(SKILL_FILE)
-            if not root or not folder.startswith(root) or not uri.startswith(folder):
+            if not (is_in_skill and item.skill and uri.startswith(folder)):
                 continue
             name, slash, _ = uri.removeprefix(folder).partition("/")
             child: dict[str, Any] = {"uri": folder + name, "name": name, "mimeType": _FOLDER_TYPE}
@@ -86,4 +78,4 @@ class _Skills:
 
     def _cache_hints(self, ctx: Context) -> dict[str, Any]:
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        return cache_hints(self.host) if is_modern else {}
+        return cache_hints(self._host) if is_modern else {}

@@ -11,12 +11,12 @@ import anyio
 import pytest
 from mcp import Client
 from mcp_types import INVALID_PARAMS, ResourceListChangedNotification
-from support.conversations import conversation, request
 from support.hosts import Install, MakeHost, OpenClient
+from support.skills import MODERN_META, PREFIX, asked
 from support.waiting import until
 
 from standards_mcp import Plugin, Skill, hookimpl
-from standards_mcp.calls.context import LOCAL, Principal
+from standards_mcp.calls.context import Principal
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.contributions.selection import Access
@@ -26,12 +26,6 @@ from standards_mcp.server.handlers import MAX_PAGE_BYTES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
-PREFIX = "io.modelcontextprotocol"
-MODERN = {
-    f"{PREFIX}/protocolVersion": "2026-07-28",
-    f"{PREFIX}/clientInfo": {"name": "test", "version": "1"},
-    f"{PREFIX}/clientCapabilities": {},
-}
 PLUGIN = '''
     from pathlib import Path
     from standards_mcp import Plugin, PluginSettings, Skill, hookimpl, tool
@@ -80,24 +74,7 @@ def host(request: pytest.FixtureRequest, install: Install, tmp_path: Path) -> Ho
 
 @pytest.fixture(params=["legacy", "modern"])
 def meta(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return MODERN if request.param == "modern" else {}
-
-
-async def asked(
-    host: Host,
-    meta: dict[str, Any],
-    *requests: tuple[str, dict[str, Any]],
-    caller: Principal = LOCAL,
-) -> list[dict[str, Any]]:
-    """Return the results, or errors, of requests in one protocol generation."""
-    envelope = {"_meta": meta} if meta else {}
-    lines = [
-        request(number, method, **params, **envelope)
-        for number, (method, params) in enumerate(requests, 1)
-    ]
-    answers = await conversation(host, *lines, opens=not meta, principal=caller, until=len(lines))
-    found = [answers[number] for number in range(len(lines) + 1) if number in answers]
-    return [answer["result"] if "result" in answer else answer["error"] for answer in found]
+    return MODERN_META if request.param == "modern" else {}
 
 
 async def test_both_generations_see_that_the_server_has_skills(host: Host, meta: dict[str, Any]):

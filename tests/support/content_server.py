@@ -3,7 +3,8 @@
 usage: python content_server.py FOLDER
 
 What it lists is read from FOLDER/lists.json, if that is there; for a list that is null it never
-answers. It leaves FOLDER/subscribed.json
+answers. With a list of skills it has their extension, and "files" has the parts of each file by its
+URI. It leaves FOLDER/subscribed.json
 with the URIs that are subscribed to, and FOLDER/asked.txt with the methods that it was asked.
 """
 # ruff: noqa: C901, PLR0911  a table of what it can be asked to do
@@ -51,7 +52,7 @@ LISTS = {
         {"uriTemplate": "demo://pages/{id}", "name": "page", "mimeType": "text/plain"}
     ],
 }
-METHODS = {f"{key}/list": key for key in ("tools", "prompts", "resources")}
+METHODS = {f"{key}/list": key for key in ("tools", "prompts", "resources", "skills")}
 METHODS["resources/templates/list"] = "resourceTemplates"
 MESSAGES = [
     {"role": "user", "content": {"type": "text", "text": "Hello"}},
@@ -79,6 +80,8 @@ def capabilities() -> dict[str, object]:
         key: {"listChanged": True} for key in lists() if key in METHODS.values()
     }
     able.pop("resourceTemplates", None)
+    if able.pop("skills", None):
+        able["extensions"] = {"io.modelcontextprotocol/skills": {}}
     if "resources" in able:
         able["resources"] = {"subscribe": True, "listChanged": True}
     return able | {"completions": {}}
@@ -92,7 +95,7 @@ def call(name: str, value: object) -> None:
     if name == "change":
         kind, items = value["kind"], value["items"]
         (FOLDER / "lists.json").write_text(json.dumps({**lists(), kind: items}))
-        told = "resources" if kind == "resourceTemplates" else kind
+        told = kind if kind in ("tools", "prompts") else "resources"
         send(method=f"notifications/{told}/list_changed")
 
 
@@ -128,6 +131,8 @@ def result(method: str, params: dict[str, object]) -> dict[str, object] | None:
         }
     if method == "resources/read":
         uri = params["uri"]
+        if parts := lists().get("files", {}).get(uri):
+            return {"contents": parts}
         if uri in ("demo://refused", "demo://pages/none"):
             raise LookupError(-32002, "Resource not found", {"uri": uri})
         parts = [

@@ -37,6 +37,7 @@ from standards_mcp.transports import (
 )
 
 from .bodies import has_more_values, media_type
+from .step_up import Operation, StepUp
 
 NOTES: Final = "standards-mcp-notes"
 """The header for notes on a structured answer, such as that it was cut."""
@@ -65,6 +66,7 @@ class Rest:
     Args:
         principal_of: Returns the caller of a request.
         needs_token: Returns True if requests need a token.
+        step_up: Refuses calls that only more scopes allow.
     """
 
     def __init__(
@@ -73,8 +75,9 @@ class Rest:
         version: str,
         principal_of: Callable[[Request], Principal],
         needs_token: Callable[[], bool],
+        step_up: StepUp,
     ) -> None:
-        self._host, self._version = host, version
+        self._host, self._version, self._step_up = host, version, step_up
         self._principal_of, self._needs_token = principal_of, needs_token
 
     def routes(self) -> list[BaseRoute]:
@@ -116,11 +119,12 @@ class Rest:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         body = await request.body()
         async with while_connected(request):
-            return _response(name, await self._result(request, name, body, tools))
+            result = await self._result(request, name, body, tools)
+            return _response(name, result) if isinstance(result, ToolResult) else result
 
     async def _result(
         self, request: Request, name: str, body: bytes, tools: Collection[str] | None
-    ) -> ToolResult:
+    ) -> ToolResult | Response:
         most = most_values(self._host.settings)
         context = HostContext(self._principal_of(request))
         # MCP corrects small mistakes of models in arguments. Programs must follow the schema, as
@@ -134,6 +138,9 @@ class Rest:
             except (InvalidInputError, HTTPException):
                 await self._host.count_refused(name, context)
                 raise
+            call = Operation("tool", name, "", arguments)
+            if refusal := await self._step_up.refusal(request.scope, call):
+                return refusal
             return await self._host.call_tool(name, arguments, context)
         except UnknownToolError as exc:
             return error_result("not_found", str(exc))

@@ -129,7 +129,7 @@ class _Service:
         health = Health(host, version, principal_of, audit)
         plugin_routes = PluginRoutes(host, principal_of)
         routes = [*metadata_routes, *health.routes(), *plugin_routes.routes()]
-        rest = Rest(host, version, principal_of, self._requires_token)
+        rest = Rest(host, version, principal_of, self._requires_token, step_up)
         pages = Pages(host, principal_of, plugin_routes, rest)
         if settings.rest:
             routes += rest.routes()

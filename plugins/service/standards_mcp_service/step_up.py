@@ -1,14 +1,15 @@
-"""Tell clients of an authorization server which scope a call of a tool needs (RFC 6750).
+"""Tell clients of an authorization server which scopes an operation needs (RFC 6750).
 
-Such a client can ask its user for more scopes, and call again. A token of the configuration cannot
-get more, so its holder does not learn of tools beyond it.
+Such a client can ask its user for more scopes, and try again. A token of the configuration cannot
+get more, so its holder does not learn of what is beyond it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from pydantic import AnyHttpUrl
@@ -21,9 +22,37 @@ from standards_mcp.transports import Host, HostContext, Principal
 
 from .authorization import access_of
 
+_KINDS: Final = {
+    "tools/call": "tool",
+    "prompts/get": "prompt",
+    "resources/read": "resource",
+    "resources/subscribe": "subscription",
+    "skills/get": "skill",
+    "completion/complete": "completion",
+}
+"""The kinds of operations in the log, by their methods."""
+# Most requests are read only once, by the SDK.
+_WORDS: Final = tuple(method.partition("/")[0].encode() for method in _KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation on something that only some scopes may allow.
+
+    Attributes:
+        kind: The kind in the log.
+        name: The name of a tool or a prompt, or "".
+        uri: The URI of a resource, or the template that a completion is for, or "".
+    """
+
+    kind: str
+    name: str
+    uri: str
+    arguments: Mapping[str, Any]
+
 
 class StepUp:
-    """Refuse calls of tools that only another scope allows.
+    """Refuse operations that only more scopes allow.
 
     Args:
         principal_of: Returns the caller of a request.
@@ -39,39 +68,69 @@ class StepUp:
         self._host, self._principal_of, self._metadata = host, principal_of, metadata
 
     async def __call__(self, scope: Scope, body: bytes) -> Response | None:
-        """Return the refusal of a request that needs another scope, or None."""
-        user, settings = scope.get("user"), self._host.settings.server.auth
-        if not isinstance(user, AuthenticatedUser) or user.access_token.claims is None:
+        """Return the refusal of an MCP request that needs more scopes, or None."""
+        if _scopes_of(scope) is None or not (operation := _operation(body)):
             return None
-        call = _tool_call(body)
-        if call is None:
+        return await self.refusal(scope, operation)
+
+    async def refusal(self, scope: Scope, operation: Operation) -> Response | None:
+        """Return the refusal of an operation that needs more scopes, or None."""
+        token_scopes = _scopes_of(scope)
+        if token_scopes is None:
             return None
         await self._host.manager.wait_listed()
-        held = {*user.access_token.scopes}
-        if self._is_served(held, *call):
+        if self._is_served(token_scopes, operation):
             return None
-        allowing = (
-            name for name in sorted(settings.scopes) if self._is_served({*held, name}, *call)
-        )
-        if not (needed := next(allowing, None)):
+        if not (needed := self._needed(token_scopes, operation)):
             return None
-        context = HostContext(self._principal_of(Request(scope)))
-        try:
-            await self._host.count_refused(call[0], context)
-        except RateLimitedError:
-            return None  # the call itself is refused with the same error
-        self._host.pipeline.recording.refused("tool", *call, context)
+        context, name = HostContext(self._principal_of(Request(scope))), operation.name
+        if operation.kind == "tool":
+            try:
+                await self._host.count_refused(name, context)
+            except RateLimitedError:
+                return None  # the call itself is refused with the same error
+        recording, arguments = self._host.pipeline.recording, operation.arguments
+        recording.refused(operation.kind, name or operation.uri, arguments, context)
         return self._challenge(needed)
 
-    def _is_served(self, scopes: set[str], name: str, arguments: Mapping[str, Any]) -> bool:
-        selection = self._host.select(access_of(scopes, self._host.settings.server.auth))
-        if selection.search and (inner := selection.search.inner_call(name, arguments)):
-            name, _ = inner
-        item = selection.find(name)
-        return item is not None and not item.hidden_reason
+    def _needed(self, token_scopes: set[str], operation: Operation) -> list[str]:
+        """Return all scopes that the operation needs, or none if no scopes allow it.
 
-    def _challenge(self, scope: str) -> Response:
-        why = f"this call needs the scope {scope!r}"
+        One scope more is enough for most; a prompt also needs those for its tools.
+        """
+        auth = self._host.settings.server.auth
+        held = token_scopes & auth.scopes.keys()
+        # A profile narrows all that the other scopes allow.
+        widening = {name for name in auth.scopes if not access_of({name}, auth).profiles}
+        trials = (*({name} for name in sorted(auth.scopes)), widening)
+        enough = (held | more for more in trials if self._is_served(held | more, operation))
+        needed = next(enough, set[str]())
+        # What the token has is left out last, so that the user is asked for as little as possible.
+        for name in sorted(needed, key=lambda name: (name in held, name)):
+            if self._is_served(needed - {name}, operation):
+                needed = needed - {name}
+        return sorted(needed)
+
+    def _is_served(self, scopes: set[str], operation: Operation) -> bool:
+        selection = self._host.select(access_of(scopes, self._host.settings.server.auth))
+        name, uri = operation.name, operation.uri
+        if operation.kind == "tool":
+            search = selection.search
+            if search and (inner := search.inner_call(name, operation.arguments)):
+                name, _ = inner
+            item = selection.find(name)
+            return item is not None and not item.hidden_reason
+        prompts = (item for item in selection.prompts if name in item.names)
+        resources = (
+            item
+            for item in selection.resources
+            if item.resource.uri == uri or item.match(uri) is not None
+        )
+        return any(not item.hidden_reason for item in (prompts if name else resources))
+
+    def _challenge(self, needed: list[str]) -> Response:
+        scope = " ".join(needed)
+        why = f"this needs the scope{'s' * (len(needed) > 1)} '{scope}'"
         parts = [f'error="insufficient_scope", scope="{scope}", error_description="{why}"']
         if self._metadata:
             parts.append(f'resource_metadata="{self._metadata}"')
@@ -79,18 +138,26 @@ class StepUp:
         return JSONResponse(body, 403, {"www-authenticate": f"Bearer {', '.join(parts)}"})
 
 
-def _tool_call(body: bytes) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the name and the arguments of a tool call, or None for any other request."""
-    # Most requests are read only once, by the SDK.
-    if b"tools" not in body:
+def _scopes_of(scope: Scope) -> set[str] | None:
+    """Return the scopes of the token of an authorization server, or None for other callers."""
+    user = scope.get("user")
+    if not isinstance(user, AuthenticatedUser) or user.access_token.claims is None:
+        return None
+    return {*user.access_token.scopes}
+
+
+def _operation(body: bytes) -> Operation | None:
+    """Return the operation of an MCP request, or None for any other request."""
+    if not any(word in body for word in _WORDS):
         return None
     try:
         message: Any = json.loads(body)
-        name: object = message["params"]["name"]
-        arguments: object = message["params"].get("arguments") or {}
-        is_call = message["method"] == "tools/call"
+        kind, params = _KINDS[message["method"]], message["params"]
+        target = params["ref"] if kind == "completion" else params
+        name, uri = target.get("name") or "", target.get("uri") or ""
+        arguments: object = params.get("arguments") or {}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    if not is_call or not isinstance(name, str) or not isinstance(arguments, dict):
+    if not (isinstance(name, str) and isinstance(uri, str) and isinstance(arguments, dict)):
         return None
-    return name, cast("dict[str, Any]", arguments)
+    return Operation(kind, name, uri, cast("dict[str, Any]", arguments))

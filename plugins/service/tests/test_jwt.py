@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -33,7 +33,7 @@ from support.http import (
 from support.waiting import WAIT, let_time_pass, until
 from support.web_server import QuietHandler, in_thread
 
-from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
+from standards_mcp import CallContext, Plugin, Route, hookimpl, prompt, resource, skill, tool
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.host import Host
 from standards_mcp_service import jwt_tokens as tokens
@@ -450,6 +450,136 @@ async def test_a_call_through_the_search_for_tools_needs_the_scope_of_the_tool(
             assert answer.status_code == status, answer.text
 
 
+class LibraryPlugin(Plugin):
+    def complete(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        return [typed, *others]
+
+    @tool(read_only=True)
+    def find_shelf(self) -> str:
+        """Find."""
+        return "found"
+
+    @prompt(needs=("find_shelf",), complete={"topic": complete})
+    def plan(self, topic: str = "", *, tools: Mapping[str, str]) -> str:
+        """Plan."""
+        return f"{topic} {tools}"
+
+    @resource("shelf://{topic}", complete={"topic": complete})
+    def shelf(self, topic: str) -> str:
+        """Read."""
+        return topic
+
+    @skill(needs=("find_shelf",))
+    def tidy(self) -> str:
+        return "---\nname: tidy\ndescription: Tidy.\n---\n"
+
+
+LIBRARY_SCOPES = {
+    "finder": ["find_*"],
+    "planner": ["plan"],
+    "reader": ["shelf"],
+    "tidier": {"names": ["tidy"]},
+    "everything": {"names": ["*"], "profile": "none"},
+}
+TIDY = "skill://tidy/SKILL.md"
+ARGUMENT = {"name": "topic", "value": ""}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "held", "needed"),
+    [
+        ("prompts/get", {"name": "plan"}, "finder", "finder planner"),
+        ("prompts/get", {"name": "plan"}, "planner", "finder planner"),
+        ("prompts/get", {"name": "plan"}, "reader", "finder planner"),
+        ("prompts/get", {"name": "plan"}, "unknown", "finder planner"),
+        ("prompts/get", {"name": "plan"}, "finder planner", ""),
+        ("prompts/get", {"name": "other"}, "reader", ""),
+        ("resources/read", {"uri": "shelf://3"}, "finder", "reader"),
+        ("resources/read", {"uri": "shelf://3"}, "reader", ""),
+        ("resources/read", {"uri": "other://3"}, "finder", ""),
+        ("resources/read", {"uri": TIDY}, "finder", "finder tidier"),
+        ("resources/read", {"uri": TIDY}, "reader", "finder tidier"),
+        ("resources/read", {"uri": TIDY}, "finder tidier", ""),
+        ("skills/get", {"uri": TIDY}, "tidier", "finder tidier"),
+        ("skills/get", {"uri": "skill://tidy"}, "tidier", ""),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "plan"}, "argument": ARGUMENT},
+            "finder",
+            "finder planner",
+        ),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/resource", "uri": "shelf://{topic}"}, "argument": ARGUMENT},
+            "finder",
+            "reader",
+        ),
+        ("tools/call", {"name": "find_shelf"}, "reader", "finder"),
+    ],
+    ids=str,
+)
+async def test_each_operation_names_all_scopes_that_it_needs(
+    make_host: MakeHost, issuer: Issuer, method: str, params: Any, held: str, needed: str
+):
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": LIBRARY_SCOPES}
+    profiles = {"none": {"plugins": ["none"]}}
+    host = make_host(
+        {"library": LibraryPlugin}, server={"port": 0, "auth": auth}, profiles=profiles
+    )
+    seen = Refusals()
+    host.observe(seen)
+    name = params.get("name") or params.get("uri") or ""
+    headers = ACCEPT | {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+    headers |= {"mcp-name": name} if name else {}
+    async with requests_to(host) as client:
+        token = issuer.token(scope=held)
+        message = rpc(method, **params, _meta=MODERN)
+        answer = await client.post("/mcp", json=message, headers=headers | bearer(token))
+        if needed:
+            assert answer.status_code == 403, answer.text
+            assert f'scope="{needed}"' in answer.headers["www-authenticate"]
+            assert answer.json()["scope"] == needed
+            assert [each.rpartition(" ")[2] for each in seen.names] == ["not_served"]
+            token = issuer.token(scope=needed)
+            answer = await client.post("/mcp", json=message, headers=headers | bearer(token))
+            assert answer.status_code == 200, "these scopes are enough"
+        else:
+            assert answer.status_code in (200, 400), answer.text
+            assert "www-authenticate" not in answer.headers
+
+
+async def test_a_call_over_rest_that_needs_another_scope_names_it(
+    make_host: MakeHost, issuer: Issuer
+):
+    auth = auth_of(SCOPES, ann=(ANN, "reader"))
+    auth["jwt"] = {"issuer": issuer.url, "audience": AUDIENCE}
+    host = make_host(
+        {"books": BooksPlugin},
+        server={"port": 0, "auth": auth, "rest": True},
+        profiles={"none": {"plugins": ["none"]}},
+    )
+    seen = Refusals()
+    host.observe(seen)
+    async with requests_to(host) as client:
+        for token, path, status in (
+            (issuer.token(), "/tools/drop_book", 403),
+            (issuer.token(), "/tools/find_book", 200),
+            (issuer.token(), "/tools/no_such_tool", 404),
+            (issuer.token(scope="reader writer"), "/tools/drop_book", 200),
+            (ANN, "/tools/drop_book", 404),
+        ):
+            answer = await client.post(path, json={}, headers=bearer(token))
+            assert answer.status_code == status, answer.text
+            if status == 403:
+                assert 'scope="writer"' in answer.headers["www-authenticate"]
+                assert answer.json()["error"] == "insufficient_scope"
+    assert [each for each in seen.names if each.endswith("not_served")] == [
+        "drop_book not_served",
+        "no_such_tool not_served",
+        "drop_book not_served",
+    ]
+
+
 class Refusals:
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -487,6 +617,10 @@ async def test_refused_calls_are_logged_and_counted_and_other_tokens_learn_of_no
         b'{"method": "tools/call", "params": []}',
         b'{"method": "tools/call", "params": {"name": 5}}',
         b'{"method": "tools/call", "params": {"name": "drop_book", "arguments": [1]}}',
+        b'{"method": "prompts/get", "params": {"name": ["plan"]}}',
+        b'{"method": "resources/read", "params": {"uri": {}}}',
+        b'{"method": "completion/complete", "params": {"ref": "plan"}}',
+        b'{"method": ["skills/get"], "params": {}}',
         b'{"method": "tools/call"',
         b'["tools/call"]',
         b"5 tools",

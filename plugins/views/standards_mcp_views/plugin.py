@@ -62,6 +62,7 @@ class ViewsPlugin(Plugin):
                 function=partial(page, name),
                 view_of=tools,
                 meta={"ui": {"prefersBorder": False, "csp": {}}},
+                fixed=True,
             )
             for name, (title, tools) in _VIEWS.items()
         ]
