@@ -221,6 +221,7 @@ def write_contracts() -> None:
     settings: dict[str, Any] = read_project(ROOT)["tool"]["importlinter"]
     shared = [
         "standards_mcp_catalog",
+        "standards_mcp_backup",
         "standards_mcp_documents",
         "standards_mcp_encoders",
         "standards_mcp_oauth",

@@ -83,6 +83,11 @@ def register_commands() -> Iterable[click.Command]:
 
 
 @hookspec
+def register_backup() -> Any:
+    """Return a `standards_mcp_backup.Backup`, or None. Called for ``backup`` and ``restore``."""
+
+
+@hookspec
 def lifespan() -> AbstractAsyncContextManager[None]:
     """Return a context manager that stays open while the server runs.
 
