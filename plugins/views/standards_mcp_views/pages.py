@@ -40,7 +40,8 @@ def page(name: str) -> str:
 @cache
 def explore_page() -> tuple[str, str]:
     """Return the document of the page in a browser, and the policy for its header."""
-    scripts = (*_COMMON, "results.js", "tree.js", "explore.js")
+    own = ("browse.js", "compare.js", "progression.js", "explore.js")
+    scripts = (*_COMMON, "results.js", "tree.js", *own)
     return _document(scripts, "explorePage();", "connect-src 'self'; frame-ancestors 'none'")
 
 
