@@ -24,6 +24,7 @@ from click.shell_completion import CompletionItem
 from standards_mcp._utils.installation import host_source, install_command, upgrade_command
 from standards_mcp._utils.secrets import MASK, looks_secret
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.terminal import Look, styled
 from standards_mcp._utils.text import counted, did_you_mean, printable
 from standards_mcp.errors import StandardsMcpError
 
@@ -35,6 +36,7 @@ __all__ = [
     "MASK",
     "Finding",
     "Level",
+    "Look",
     "Report",
     "ServerCommand",
     "ServerCommands",
@@ -76,18 +78,20 @@ json_option: Final = click.option(
 """The option ``--json``; the command gets it as *as_json*."""
 
 
-def print_text(text: str, *, err: bool = False) -> None:
+def print_text(text: str, *, err: bool = False, look: Look | None = None) -> None:
     r"""Print lines that may contain foreign text, such as the text of a web page.
 
     Control characters, and characters that the stream cannot encode, are printed as ``\u0141``.
+    Only a terminal shows the *look*.
     """
-    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "ascii":
         encoding = "utf-8"  # click writes UTF-8 in place of ASCII
     # Escaped, so that people can read the rest and JSON loses nothing. Otherwise one letter of
     # another alphabet would end a command on Windows.
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(shown, err=err)
+    click.echo(styled(shown, look or {}, stream), err=err)
 
 
 def print_json(data: Any) -> None:
@@ -108,18 +112,20 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def print_table(rows: Iterable[Sequence[str]]) -> None:
+def print_table(rows: Iterable[Sequence[str]], look: Look | None = None) -> None:
     """Print a `table`, if there are rows."""
     if text := table(rows):
-        print_text(text)
+        print_text(text, look=look)
 
 
-def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:
+def print_result(
+    data: Any, text: Callable[[], str], *, as_json: bool, look: Look | None = None
+) -> None:
     """Print *data* as JSON, or the result of *text* for people."""
     if as_json:
         print_json(data)
     else:
-        print_text(text())
+        print_text(text(), look=look)
 
 
 def print_answer(
@@ -147,6 +153,7 @@ class Report:
         exit_code: 0 if something was found or done, 1 if not, 2 for invalid input.
         notes: Lines that go to stderr, with ``--json``, too.
         is_error: True if the text is an error message, which goes to stderr.
+        look: The colours and weight of the text on a terminal.
     """
 
     data: Any
@@ -154,6 +161,7 @@ class Report:
     exit_code: int = 0
     notes: Sequence[str] = ()
     is_error: bool = False
+    look: Look | None = None
 
 
 def reports(function: Callable[_P, Report]) -> Callable[..., None]:
@@ -172,7 +180,7 @@ def reports(function: Callable[_P, Report]) -> Callable[..., None]:
         if report.is_error and not as_json:
             print_text(report.text(), err=True)
         else:
-            print_result(report.data, report.text, as_json=as_json)
+            print_result(report.data, report.text, as_json=as_json, look=report.look)
         click.get_current_context().exit(report.exit_code)
 
     return command
