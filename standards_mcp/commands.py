@@ -30,7 +30,7 @@ from standards_mcp.errors import StandardsMcpError
 
 if TYPE_CHECKING:
     from standards_mcp.config.models.settings import Settings
-    from standards_mcp.plugin import ToolCaller, ToolResult
+    from standards_mcp.plugin import ToolCaller
 
 __all__ = [
     "MASK",
@@ -51,9 +51,7 @@ __all__ = [
     "json_option",
     "looks_secret",
     "offer",
-    "print_answer",
     "print_json",
-    "print_result",
     "print_table",
     "print_text",
     "printable",
@@ -118,31 +116,6 @@ def print_table(rows: Iterable[Sequence[str]], look: Look | None = None) -> None
         print_text(text, look=look)
 
 
-def print_result(
-    data: Any, text: Callable[[], str], *, as_json: bool, look: Look | None = None
-) -> None:
-    """Print *data* as JSON, or the result of *text* for people."""
-    if as_json:
-        print_json(data)
-    else:
-        print_text(text(), look=look)
-
-
-def print_answer(
-    answer: ToolResult, text: Callable[[dict[str, Any]], str], *, as_json: bool
-) -> None:
-    """Print the answer of a tool. `ask_tool` does the same for a command that returns a `Report`.
-
-    JSON is the structure of the answer, even of a failed call. People get the result of *text*, or
-    the reason of the failure on stderr. The command sets the exit code.
-    """
-    data = answer.structured or {}
-    if answer.is_error and not as_json:
-        print_text(data.get("message", answer.text), err=True)
-    else:
-        print_result(data, lambda: text(data), as_json=as_json)
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of a command, as data for programs and as text for people.
@@ -177,10 +150,10 @@ def reports(function: Callable[_P, Report]) -> Callable[..., None]:
         report = function(*args, **options)
         for note in report.notes:
             print_text(note, err=True)
-        if report.is_error and not as_json:
-            print_text(report.text(), err=True)
+        if as_json:
+            print_json(report.data)
         else:
-            print_result(report.data, report.text, as_json=as_json, look=report.look)
+            print_text(report.text(), err=report.is_error, look=report.look)
         click.get_current_context().exit(report.exit_code)
 
     return command
