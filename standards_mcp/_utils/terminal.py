@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TextIO, TypeAlias
 import click
 
 Look: TypeAlias = Mapping[str, Literal["strong", "quiet", "good", "warning", "bad"]]
-"""Regular expressions without groups, each with the style of the parts of a line that it matches."""
+"""Regular expressions without groups, each with the style of what it matches in a line."""
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "strong": {"bold": True},

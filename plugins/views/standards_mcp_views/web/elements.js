@@ -59,6 +59,9 @@ function announce(text, isError = false) {
   line.className = isError ? "notice error" : "muted";
 }
 
+// Returns a message without the sentences for models, which name tools.
+const forPeople = (message = "") => message.split(/(?<=\.) /).filter((sentence) => !/[a-z]_[a-z]/.test(sentence)).join(" ");
+
 const statusLine = () => element("p", { id: "status", className: "muted", role: "status" });
 
 function shortCode(standard) {

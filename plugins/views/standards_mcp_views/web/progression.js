@@ -39,7 +39,7 @@ class Progression {
       this.client.callTool("get_related_standards", { standard_id: _id, relation, max_results: FOUND })));
     const added = [];
     for (const [index, { results = [], message }] of answers.entries()) {
-      if (!results.length) this.reasons[relation] = message;
+      if (!results.length) this.reasons[relation] = forPeople(message);
       for (const standard of results.filter(({ loaded }) => loaded !== false)) {
         if (!this.nodes.has(standard._id)) added.push(standard);
         if (!this.nodes.has(standard._id)) this.nodes.set(standard._id, standard);
