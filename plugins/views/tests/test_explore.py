@@ -378,6 +378,30 @@ class TestInABrowser:
             await page.get_by_role("button", name="← Back").click()
             await expect(page.locator(".card.chosen")).to_have_count(2)
 
+    @pytest.mark.parametrize(
+        ("left", "right", "note", "marked"),
+        [
+            ("Add <b>", "Add <b>", "Both texts are the same. Everything else is the same.", []),
+            ("Count cats.", "Draw dogs", "The texts have few words in common.", []),
+            ("word " * 401, "word", "The texts are too long to mark differences.", []),
+            ("", "", "Both texts are the same.", []),
+            ("", "Add", "The texts have few words in common.", []),
+            ("Add one (small) number", "add two small, odd numbers",
+             "Marked words are in one text only.", ["one", "number", "two", "odd numbers"]),
+        ],
+    )  # fmt: skip
+    async def test_the_note_says_how_two_texts_differ(
+        self, server: Server, left: str, right: str, note: str, marked: list[str]
+    ):
+        async with opened(server) as page:
+            await expect(page.locator(".node").first).to_be_visible()
+            await page.evaluate(
+                "(texts) => show(...comparePage({}, texts.map((description) => ({ description }))))",
+                [left, right],
+            )
+            await expect(page.locator("main .muted").first).to_contain_text(note)
+            assert await page.locator("mark").all_inner_texts() == marked
+
     async def test_a_progression_is_a_graph_with_grades_as_columns(self, server: Server):
         async with opened(server, "#3.NF.A.1") as page:
             await page.get_by_role("button", name="Details of 3.NF.A.1", exact=True).click()

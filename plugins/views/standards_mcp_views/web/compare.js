@@ -12,6 +12,8 @@ const FACTS = [
 ];
 // A longer text is shown without marks: the search for common words takes the product of the lengths.
 const MOST_WORDS = 400;
+// With a smaller share of common words, nearly everything would be marked.
+const LEAST_SHARE = 0.25;
 
 function openComparison(client, standards, back) {
   announce("Looking them up …");
@@ -25,17 +27,18 @@ function comparePage(client, pair, back) {
   const links = pair.map((standard) => officialLink(client, standard.source_url));
   const facts = FACTS.map(([name, valueOf]) => [name, ...pair.map((standard) => String(valueOf(standard) ?? ""))])
     .filter(([, ...values]) => values.some(Boolean));
+  const { texts, note } = differences(...pair.map(textOfStandard));
   const differing = facts.filter(([, left, right]) => left !== right).map(([name]) => name.toLowerCase());
   return [
     element("div", { className: "row" }, button("← Back", back)),
     element("h1", {}, `${shortCode(pair[0])} and ${shortCode(pair[1])}`),
     element("p", { className: "muted" }, differing.length
-      ? `Marked words are in one text only. They also differ in: ${differing.join(", ")}.`
-      : "Marked words are in one text only. Everything else is the same."),
+      ? `${note} They also differ in: ${differing.join(", ")}.`
+      : `${note} Everything else is the same.`),
     // Roles, because the narrow layout is no table for CSS.
     element("table", { className: "compare", role: "table" },
       compareRow("Code", "columnheader", ...pair.map(code)),
-      compareRow("Text", "cell", ...differences(...pair.map(textOfStandard))),
+      compareRow("Text", "cell", ...texts),
       ...facts.map(([name, left, right]) => compareRow(name, "cell", left || "—", right || "—", left === right ? "muted" : "")),
       links.some(Boolean) ? compareRow("Official", "cell", links[0] ?? "—", links[1] ?? "—") : null),
     statusLine(),
@@ -49,10 +52,12 @@ function compareRow(name, role, left, right, className = "") {
 
 const textsOf = (standards = []) => standards.map((standard) => `${shortCode(standard)} ${textOfStandard(standard)}`).join("\n");
 
-// Returns the nodes of both texts; words that the other text does not have at this place are marked.
+// Returns the nodes of both texts with a note for people; the words that only one text has at a place are marked.
 function differences(left, right) {
+  if (left === right) return { texts: [left, right], note: "Both texts are the same." };
   const [a, b] = [left, right].map((text) => text.split(/\s+/).filter(Boolean));
-  if (Math.max(a.length, b.length) > MOST_WORDS) return [[left], [right]];
+  const longest = Math.max(a.length, b.length);
+  if (longest > MOST_WORDS) return { texts: [left, right], note: "The texts are too long to mark differences." };
   const plain = (word) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
   const [keysA, keysB] = [a.map(plain), b.map(plain)];
   // common[i][j]: how many words are common from word i of the left and word j of the right text on.
@@ -62,6 +67,7 @@ function differences(left, right) {
       common[i][j] = keysA[i] === keysB[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
     }
   }
+  if (common[0][0] < LEAST_SHARE * longest) return { texts: [left, right], note: "The texts have few words in common." };
   const [ownA, ownB] = [new Set(a.keys()), new Set(b.keys())];
   for (let i = 0, j = 0; i < a.length && j < b.length;) {
     if (keysA[i] === keysB[j]) {
@@ -70,7 +76,7 @@ function differences(left, right) {
     } else if (common[i + 1][j] >= common[i][j + 1]) i += 1;
     else j += 1;
   }
-  return [markedWords(a, ownA), markedWords(b, ownB)];
+  return { texts: [markedWords(a, ownA), markedWords(b, ownB)], note: "Marked words are in one text only." };
 }
 
 function markedWords(words, own) {

@@ -63,7 +63,7 @@ class Progression {
     show(
       element("div", { className: "row" }, button("← Back", this.back), ...more),
       element("h1", {}, `Progression of ${shortCode(this.start)}`),
-      element("p", { className: "muted" }, `At most ${FOUND} standards follow one. A solid line is stated by a source or a code; a dashed line is a likeness in meaning.`),
+      element("p", { className: "muted" }, `Up to ${FOUND} of the next grade for each standard. Solid lines are stated by a source or a code; dashed lines are likeness in meaning.`),
       drawing,
       element("div", { id: "detail", role: "status" }),
       ...reasons.filter(Boolean).map((text) => element("p", { className: "muted text", dir: "auto" }, text)),
