@@ -396,8 +396,8 @@ class TestInABrowser:
         async with opened(server) as page:
             await expect(page.locator(".node").first).to_be_visible()
             await page.evaluate(
-                "(texts) => show(...comparePage({}, texts.map((description) => ({ description }))))",
-                [left, right],
+                "(pair) => show(...comparePage({}, pair))",
+                [{"description": left}, {"description": right}],
             )
             await expect(page.locator("main .muted").first).to_contain_text(note)
             assert await page.locator("mark").all_inner_texts() == marked
