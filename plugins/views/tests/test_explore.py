@@ -298,6 +298,9 @@ class TestInABrowser:
             assert await page.get_by_label("Grade", exact=True).input_value() == "K-2"
             grades = await page.locator(".card .chip:first-child").all_text_contents()
             assert set(grades) <= {"Grade K", "Grade 1", "Grade 2"}
+            await page.get_by_role("button", name="Browse").click()
+            await choose(page, "State or body", "CSTA")
+            await expect(page.locator("main > .tree > .node")).to_have_count(1)
 
     async def test_collected_standards_are_saved_and_removed(self, server: Server, tmp_path: Path):
         async with opened(server, "#compare%20fractions") as page:
@@ -332,7 +335,10 @@ class TestInABrowser:
             await choose(page, "Grade", "K")
             await expect(nodes).to_have_count(2)
             await page.get_by_role("button", name="Open Common Core Mathematics: Kinder").click()
-            await page.get_by_role("button", name="Open K.CC").first.click()
+            await page.get_by_role("button", name="Open K.CC", exact=True).click()
+            await page.get_by_role("button", name="K.CC", exact=True).click()
+            await page.get_by_role("button", name="← Back").click()
+            await expect(page.get_by_role("button", name="Open K.CC.A")).to_be_visible()
             await choose(page, "State or body", "CSTA")
             await expect(page.get_by_text("1 of 5 sets")).to_be_visible()
             assert await page.get_by_label("Subject", exact=True).input_value() == ""

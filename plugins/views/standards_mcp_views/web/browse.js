@@ -28,28 +28,30 @@ class Browser {
   }
 
   show(states, sets, fail) {
-    const again = () => this.open(fail);
     const subjects = [...new Set(sets?.map((set) => set.subject))].filter(Boolean).sort();
     if (!subjects.includes(this.subject)) this.subject = "";
     const visible = sets?.filter((set) => this.fits(set)) ?? states;
-    const list = element("ul", { className: "tree" }, ...visible.map((node) => treeNode(this.client, node, again)));
     const choice = (field, name, all, options) => select(name, all, options, {
-      "data-field": field, value: this[field], onchange: ({ target }) => { this[field] = target.value; again(); },
+      "data-field": field, value: this[field], onchange: ({ target }) => { this[field] = target.value; this.open(fail); },
     });
-    show(
+    const page = () => show(...parts);
+    const parts = [
       element("h1", {}, "Standards"),
       element("div", { className: "row" },
         choice("state", "State or body", "All states and bodies", states.map(({ _id, description }) => [_id, description])),
         sets && choice("subject", "Subject", "All subjects", subjects.map((name) => [name, name]))),
       element("p", { className: "muted" }, this.summary(visible, sets)),
-      list,
-      statusLine());
+      element("ul", { className: "tree" }, ...visible.map((node) => treeNode(this.client, node, page))),
+      statusLine(),
+    ];
+    page();
   }
 
   // A set whose title names no grade may be for any.
   fits({ subject, description }) {
-    const [grade, named] = [this.grade(), gradesOfTitle(description)];
-    return (!grade || !named.size || named.has(grade)) && (!this.subject || subject === this.subject);
+    const [wanted, named] = [`Grades ${this.grade()}`, description].map(gradesOfTitle);
+    const isGrade = !wanted.size || !named.size || [...wanted].some((grade) => named.has(grade));
+    return isGrade && (!this.subject || subject === this.subject);
   }
 
   summary(visible, sets) {

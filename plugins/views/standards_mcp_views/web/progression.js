@@ -3,6 +3,7 @@ const BASES = {
   stated: "stated by a source", code: "same number in the code", strand: "same strand, by meaning",
   heading: "same heading, by meaning", meaning: "by meaning only",
 };
+const LEGEND = "Solid lines are stated by a source or a code; dashed lines are likeness in meaning.";
 const STEPS = { previous_grade: "Earlier grades", next_grade: "Later grades" };
 // Sizes in the units of the drawing.
 const BOX = { width: 190, height: 84 };
@@ -41,11 +42,14 @@ class Progression {
     for (const [index, { results = [], message }] of answers.entries()) {
       if (!results.length) this.reasons[relation] = forPeople(message);
       for (const standard of results.filter(({ loaded }) => loaded !== false)) {
-        if (!this.nodes.has(standard._id)) added.push(standard);
-        if (!this.nodes.has(standard._id)) this.nodes.set(standard._id, standard);
-        const ends = [from[index], standard].map(({ _id }) => _id);
+        if (!this.nodes.has(standard._id)) {
+          this.nodes.set(standard._id, standard);
+          added.push(standard);
+        }
+        const ends = [from[index]._id, standard._id];
         const [earlier, later] = relation === "next_grade" ? ends : ends.reverse();
-        if (!this.edges.has(`${earlier} ${later}`)) this.edges.set(`${earlier} ${later}`, { earlier, later, basis: standard.found_by, score: standard.score });
+        const edge = { earlier, later, basis: standard.found_by, score: standard.score };
+        if (!this.edges.has(`${earlier} ${later}`)) this.edges.set(`${earlier} ${later}`, edge);
       }
     }
     this.ends[relation] = added;
@@ -59,14 +63,15 @@ class Progression {
       this.growing ??= this.grow(relation).finally(() => { this.growing = null; });
       load(this.growing, again);
     }, { disabled: !this.ends[relation].length, "data-field": relation }));
-    const reasons = [...new Set(Object.keys(STEPS).filter((relation) => !this.ends[relation].length).map((relation) => this.reasons[relation]))];
+    const ended = Object.keys(STEPS).filter((relation) => !this.ends[relation].length);
+    const reasons = new Set(ended.map((relation) => this.reasons[relation]));
     show(
       element("div", { className: "row" }, button("← Back", this.back), ...more),
       element("h1", {}, `Progression of ${shortCode(this.start)}`),
-      element("p", { className: "muted" }, `Up to ${FOUND} of the next grade for each standard. Solid lines are stated by a source or a code; dashed lines are likeness in meaning.`),
+      element("p", { className: "muted" }, `Up to ${FOUND} of the next grade for each standard. ${LEGEND}`),
       drawing,
       element("div", { id: "detail", role: "status" }),
-      ...reasons.filter(Boolean).map((text) => element("p", { className: "muted text", dir: "auto" }, text)),
+      ...[...reasons].filter(Boolean).map((text) => element("p", { className: "muted text", dir: "auto" }, text)),
       this.list(),
       statusLine());
     const first = drawing.querySelector(".start");
@@ -75,16 +80,21 @@ class Progression {
 
   choose(standard, again) {
     const detail = document.querySelector("#detail");
+    const others = standard._id === this.start._id ? [] : [
+      button("Compare with the first", () => openComparison(this.client, [this.start, standard], again)),
+      button("Progression from here", () => new Progression(this.client, standard, again).open()),
+    ];
     detail.className = "card";
     detail.replaceChildren(
-      element("div", { className: "row" }, element("span", { className: "code" }, shortCode(standard)), element("span", { className: "chip" }, gradeNames(standard.education_levels))),
+      element("div", { className: "row" },
+        element("span", { className: "code" }, shortCode(standard)),
+        element("span", { className: "chip" }, gradeNames(standard.education_levels))),
       element("p", { className: "text", dir: "auto" }, textOfStandard(standard)),
       element("p", { className: "muted" }, this.connectionsOf(standard).join("; ")),
       element("div", { className: "row" },
         button("Details", () => openStandard(this.client, standard._id, again)),
         button("Collect", () => say(this.client, [standard])),
-        standard._id === this.start._id ? null : button("Compare with the first", () => openComparison(this.client, [this.start, standard], again)),
-        standard._id === this.start._id ? null : button("Progression from here", () => new Progression(this.client, standard, again).open())));
+        ...others));
   }
 
   connectionsOf({ _id }) {
@@ -108,7 +118,11 @@ class Progression {
 const basisOf = ({ basis, score }) => (score === undefined ? BASES[basis] : `${BASES[basis]}, ${Math.round(score * 100)} %`);
 
 // Levels before kindergarten come first, and those beyond school last.
-const gradeNumber = (level = "") => (/^\d+$/.test(level) ? Number(level) : ["K", "KG"].includes(level) ? 0 : level.startsWith("Pre") ? -1 : 13);
+function gradeNumber(level = "") {
+  if (/^\d+$/.test(level)) return Number(level);
+  if (/^pre/i.test(level)) return -1;
+  return /^kg?$/i.test(level) ? 0 : 13;
+}
 
 // Returns the columns in the order of grades, each with its standards.
 function columnsOf(standards) {
@@ -141,25 +155,26 @@ function graphOf(progression, choose) {
     return drawn("text", { x: x + BOX.width / 2, y: 16, class: "grade" }, label);
   });
   const lines = [...progression.edges.values()].flatMap((edge) => arrow(places.get(edge.earlier), places.get(edge.later), edge.basis));
-  const boxes = [...columns.flatMap(({ standards }) => standards)].map((standard) => box(progression, standard, places.get(standard._id), choose));
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Standards by grade" }, ...heads, ...lines, ...boxes);
-  return element("div", { className: "graph" }, svg);
+  const boxes = columns.flatMap(({ standards }) => standards).map((standard) => box(progression, standard, places.get(standard._id), choose));
+  const frame = { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Standards by grade" };
+  return element("div", { className: "graph" }, drawn("svg", frame, ...heads, ...lines, ...boxes));
 }
 
 function arrow(from, to, basis) {
   const start = { x: from.x + BOX.width, y: from.y + BOX.height / 2 };
   const end = { x: to.x - 7, y: to.y + BOX.height / 2 };
   const middle = (start.x + end.x) / 2;
-  const isLikeness = !["stated", "code"].includes(basis);
+  const kind = ["stated", "code"].includes(basis) ? "edge" : "edge likeness";
   return [
-    drawn("path", { class: isLikeness ? "edge likeness" : "edge", d: `M${start.x} ${start.y} C${middle} ${start.y} ${middle} ${end.y} ${end.x} ${end.y}` }),
+    drawn("path", { class: kind, d: `M${start.x} ${start.y} C${middle} ${start.y} ${middle} ${end.y} ${end.x} ${end.y}` }),
     drawn("path", { class: "tip", d: `M${end.x + 7} ${end.y} l-8 -4.5 v9 z` }),
   ];
 }
 
 function box(progression, standard, { x, y }, choose) {
   const isStart = standard._id === progression.start._id;
-  const label = [shortCode(standard), gradeNames(standard.education_levels), textOfStandard(standard), ...progression.connectionsOf(standard)].join("; ");
+  const facts = [shortCode(standard), gradeNames(standard.education_levels), textOfStandard(standard)];
+  const label = [...facts, ...progression.connectionsOf(standard)].join("; ");
   const font = getComputedStyle(document.body).fontFamily;
   const [code] = linesOf(shortCode(standard), 1, `600 13px ${font}`);
   const lines = linesOf(textOfStandard(standard), 3, `13px ${font}`);

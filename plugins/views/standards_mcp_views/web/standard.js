@@ -64,7 +64,8 @@ async function showRelated(client, standard, lookUp) {
   announce("Looking for the grades before and after …");
   const calls = NEIGHBOURS.map(([relation]) => client.callTool("get_related_standards", { standard_id: standard._id, relation }));
   await load(Promise.all(calls), (answers) => {
-    const sections = NEIGHBOURS.map(([, title], side) => section(title, answers[side].results, lookUp) ?? notice(forPeople(answers[side].message) || "None is known."));
+    const sections = NEIGHBOURS.map(([, title], side) =>
+      section(title, answers[side].results, lookUp) ?? notice(forPeople(answers[side].message) || "None is known."));
     document.querySelector("#related").replaceChildren(...sections);
     announce("");
   });
