@@ -27,7 +27,7 @@ from typing import Any
 import httpx2
 from playwright.async_api import Page, async_playwright
 
-from standards_mcp_views.pages import NAMES, page
+from standards_mcp_views.pages import NAMES, explore_page, page
 
 EMPTY = """<!doctype html><html lang="en"><main></main><script>
 addEventListener("message", (event) => {
@@ -123,8 +123,8 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
-    for name in NAMES:
-        print(f"{name:<10} {len(page(name).encode()):>7,} bytes")
+    for name, text in [(name, page(name)) for name in NAMES] + [("explore", explore_page()[0])]:
+        print(f"{name:<10} {len(text.encode()):>7,} bytes")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]

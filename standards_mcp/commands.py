@@ -24,17 +24,19 @@ from click.shell_completion import CompletionItem
 from standards_mcp._utils.installation import host_source, install_command, upgrade_command
 from standards_mcp._utils.secrets import MASK, looks_secret
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.terminal import Look, styled
 from standards_mcp._utils.text import counted, did_you_mean, printable
 from standards_mcp.errors import StandardsMcpError
 
 if TYPE_CHECKING:
     from standards_mcp.config.models.settings import Settings
-    from standards_mcp.plugin import ToolCaller, ToolResult
+    from standards_mcp.plugin import ToolCaller
 
 __all__ = [
     "MASK",
     "Finding",
     "Level",
+    "Look",
     "Report",
     "ServerCommand",
     "ServerCommands",
@@ -49,9 +51,7 @@ __all__ = [
     "json_option",
     "looks_secret",
     "offer",
-    "print_answer",
     "print_json",
-    "print_result",
     "print_table",
     "print_text",
     "printable",
@@ -76,18 +76,20 @@ json_option: Final = click.option(
 """The option ``--json``; the command gets it as *as_json*."""
 
 
-def print_text(text: str, *, err: bool = False) -> None:
+def print_text(text: str, *, err: bool = False, look: Look | None = None) -> None:
     r"""Print lines that may contain foreign text, such as the text of a web page.
 
     Control characters, and characters that the stream cannot encode, are printed as ``\u0141``.
+    Only a terminal shows the *look*.
     """
-    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "ascii":
         encoding = "utf-8"  # click writes UTF-8 in place of ASCII
     # Escaped, so that people can read the rest and JSON loses nothing. Otherwise one letter of
     # another alphabet would end a command on Windows.
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(shown, err=err)
+    click.echo(styled(shown, look or {}, stream), err=err)
 
 
 def print_json(data: Any) -> None:
@@ -108,33 +110,10 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def print_table(rows: Iterable[Sequence[str]]) -> None:
+def print_table(rows: Iterable[Sequence[str]], look: Look | None = None) -> None:
     """Print a `table`, if there are rows."""
     if text := table(rows):
-        print_text(text)
-
-
-def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:
-    """Print *data* as JSON, or the result of *text* for people."""
-    if as_json:
-        print_json(data)
-    else:
-        print_text(text())
-
-
-def print_answer(
-    answer: ToolResult, text: Callable[[dict[str, Any]], str], *, as_json: bool
-) -> None:
-    """Print the answer of a tool. `ask_tool` does the same for a command that returns a `Report`.
-
-    JSON is the structure of the answer, even of a failed call. People get the result of *text*, or
-    the reason of the failure on stderr. The command sets the exit code.
-    """
-    data = answer.structured or {}
-    if answer.is_error and not as_json:
-        print_text(data.get("message", answer.text), err=True)
-    else:
-        print_result(data, lambda: text(data), as_json=as_json)
+        print_text(text, look=look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +126,7 @@ class Report:
         exit_code: 0 if something was found or done, 1 if not, 2 for invalid input.
         notes: Lines that go to stderr, with ``--json``, too.
         is_error: True if the text is an error message, which goes to stderr.
+        look: The colours and weight of the text on a terminal.
     """
 
     data: Any
@@ -154,6 +134,7 @@ class Report:
     exit_code: int = 0
     notes: Sequence[str] = ()
     is_error: bool = False
+    look: Look | None = None
 
 
 def reports(function: Callable[_P, Report]) -> Callable[..., None]:
@@ -169,10 +150,10 @@ def reports(function: Callable[_P, Report]) -> Callable[..., None]:
         report = function(*args, **options)
         for note in report.notes:
             print_text(note, err=True)
-        if report.is_error and not as_json:
-            print_text(report.text(), err=True)
+        if as_json:
+            print_json(report.data)
         else:
-            print_result(report.data, report.text, as_json=as_json)
+            print_text(report.text(), err=report.is_error, look=report.look)
         click.get_current_context().exit(report.exit_code)
 
     return command

@@ -33,11 +33,18 @@ EXPORTED = [
     *("skill", "tool"),
 ]
 FOR_COMMANDS = [
-    *("Finding", "Level", "MASK", "Report", "ServerCommand", "ServerCommands", "ask"),
+    *("Finding", "Level", "Look", "MASK", "Report", "ServerCommand", "ServerCommands", "ask"),
     *("ask_tool", "counted", "did_you_mean", "divert_stdout", "examples", "host_source"),
-    *("install_command", "json_option", "looks_secret", "offer", "print_answer", "print_json"),
-    *("print_result", "print_table", "print_text", "printable", "progress_bar"),
-    *("progress_lines", "reports", "table", "upgrade_command"),
+    *("install_command", "json_option", "looks_secret", "offer", "print_json", "print_table"),
+    *(
+        "print_text",
+        "printable",
+        "progress_bar",
+        "progress_lines",
+        "reports",
+        "table",
+        "upgrade_command",
+    ),
 ]
 
 

@@ -21,9 +21,7 @@ from standards_mcp.commands import (
     ask_tool,
     examples,
     json_option,
-    print_answer,
     print_json,
-    print_result,
     print_table,
     print_text,
     progress_bar,
@@ -109,33 +107,14 @@ def test_a_table_has_columns_and_wraps_the_last(capsys: Captured):
     assert len(second) <= 80
 
 
-def test_a_result_is_a_document_for_programs_and_a_text_for_people(capsys: Captured):
-    print_result({"a": 1}, lambda: "one", as_json=False)
-    print_result({"a": 1}, lambda: pytest.fail("nobody reads it"), as_json=True)
-    assert capsys.readouterr().out == 'one\n{\n  "a": 1\n}\n'
-
-
-FAILED = {"error_type": "api_error", "message": "It is \x1b down."}
-
-
-@pytest.mark.parametrize(
-    ("structured", "is_error", "out", "err"),
-    [
-        pytest.param({"name": "Bees\x1b"}, False, "It is Bees\\u001b.\n", "", id="a result"),
-        pytest.param(FAILED, True, "", "It is \\u001b down.\n", id="a failure with its reason"),
-        pytest.param(None, True, "", "It failed.\n", id="a failure with a text only"),
-    ],
-)
-def test_people_read_the_answer_of_a_tool_and_programs_get_its_document(
-    structured: dict[str, str] | None, is_error: bool, out: str, err: str, capsys: Captured
-):
-    answer = ToolResult(text="It failed.", structured=structured, is_error=is_error)
-    print_answer(answer, lambda data: f"It is {data['name']}.", as_json=False)
-    assert tuple(capsys.readouterr()) == (out, err)
-    print_answer(answer, lambda _: pytest.fail("nobody reads it"), as_json=True)
-    document, errors = capsys.readouterr()
-    assert (json.loads(document), errors) == (structured or {}, "")
+def test_text_for_people_is_printable_and_their_document_complete():
+    answer = ToolResult(text="", structured={"books": ["Bees\x1b"]})
+    assert ask(answer, "b")[1] == "Bees\\u001b\n"
+    _, document, *_ = ask(answer, "b", "--json")
+    assert json.loads(document) == answer.structured
     assert "\x1b" not in document
+    failed = ToolResult(text="It is \x1b down.", is_error=True)
+    assert ask(failed, "b")[1:3] == ("", "It is \\u001b down.\n")
 
 
 def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
@@ -190,7 +169,7 @@ def test_a_command_takes_the_option_and_shows_examples():
     @click.command(epilog=examples("shelf list", 'shelf find "bees" --json'))
     @json_option
     def shelf(*, as_json: bool) -> None:
-        print_result([], lambda: "empty", as_json=as_json)
+        print_text("[]" if as_json else "empty")
 
     assert CliRunner().invoke(shelf).output == "empty\n"
     assert CliRunner().invoke(shelf, ["--json"]).output == "[]\n"

@@ -22,6 +22,7 @@ from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import (
     Finding,
     Level,
+    Look,
     Report,
     ServerCommand,
     examples,
@@ -47,6 +48,7 @@ from .transports import service_findings
 _PACKAGES: Final = ("standards-mcp", "mcp", "pluggy", "pydantic")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
+_LOOK: Final[Look] = {"^ok": "good", "^!": "warning", "^ERROR": "bad"}
 _LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
 _MANY_TOOLS: Final = 40  # the limit of one client
 _FEWER_TOOLS: Final = (
@@ -74,7 +76,7 @@ def doctor(ctx: click.Context) -> Report:
         findings = anyio.run(_examine, invocation)
     rows = [(_SIGNS[each.level], each.subject, each.text) for each in findings]
     code = 1 if any(finding.level == "error" for finding in findings) else 0
-    return Report([*map(dataclasses.asdict, findings)], lambda: table(rows), code)
+    return Report([*map(dataclasses.asdict, findings)], lambda: table(rows), code, look=_LOOK)
 
 
 async def _examine(invocation: Invocation) -> list[Finding]:

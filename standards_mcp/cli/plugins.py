@@ -11,7 +11,7 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.commands import Report, examples, offer, print_text, reports, table
+from standards_mcp.commands import Look, Report, examples, offer, print_text, reports, table
 from standards_mcp.config.edits import (
     settings_without_profile,
     with_values,
@@ -33,6 +33,7 @@ from . import OpenGroup
 from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
 
+_LOOK: Final[Look] = {r"^\S+": "strong", "  failed": "bad", "  (?:registered|started)": "good"}
 _INFO_ROWS: Final = (
     *("name", "version", "distribution", "status", "reason"),
     *("tools", "prompts", "resources", "skills", "filters", "routes"),
@@ -64,7 +65,7 @@ def list_plugins(invocation: Invocation) -> Report:
     host.restore()
     records = list(host.manager.records.values())
     # Exit code 0 even with failed plugins: the list itself succeeded. `plugins check` exits with 1.
-    return Report([*map(_as_data, records)], lambda: _table_of(records, {}))
+    return Report([*map(_as_data, records)], lambda: _table_of(records, {}), look=_LOOK)
 
 
 @plugins.command(epilog=examples("plugins check"))

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.commands import (
+    Look,
     Report,
     examples,
     json_option,
@@ -34,6 +35,8 @@ from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
 from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
+
+_LOOK: Final[Look] = {r"^\S+": "strong", "not served:.*": "warning"}
 
 
 def _all_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
@@ -71,7 +74,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
         return
     if not entries:
         print_text("No plugin contributes a tool; see `standards-mcp plugins list`.")
-    print_table(_row(entry) for entry in entries)
+    print_table(map(_row, entries), _LOOK)
     served = [entry for entry in entries if entry["served"]]
     cost = sum(entry["tokens"] for entry in served)
     print_text(f"\n{len(served)} served, about {cost:,} tokens; {len(entries) - len(served)} not")

@@ -13,7 +13,12 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.layers import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
-from standards_mcp.contributions.resources import read_resource
+from standards_mcp.contributions.resources import (
+    VIEW_TYPE,
+    Contents,
+    RegisteredResource,
+    read_resource,
+)
 from standards_mcp.contributions.skills import RegisteredSkill, read_skill
 from standards_mcp.contributions.tools import RegisteredTool, filter_error, read_tool
 from standards_mcp.decorators import declarations, declared, undecorated
@@ -26,6 +31,11 @@ _MAX_DESCRIPTION: Final = 1024
 _HOST_TOOLS: Final = ("find_relevant_standards", "get_standard_details")
 _MISSPELLING_CUTOFF: Final = 0.85
 """The least similarity of a misspelt name to the right one; other names are less similar."""
+_LOADED: Final = re.compile(
+    r"""(?i)(?:(?:\bsrc\s*=|<link\b[^>]*\bhref\s*=|url\()\s*["']?"""
+    r"""|\bimport\b[^"'\n]*["']|\bfetch\(\s*["'`])((?:https?|wss?)://[^/"'`\s)<>]+)"""
+)
+"""An address from which a page loads something, up to its path."""
 _Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource] | type[Skill]
 _Read: TypeAlias = Callable[[str, object], Contribution]
 _HOOKS: Final[dict[str, tuple[_Kind, _Read]]] = {
@@ -73,9 +83,10 @@ def _lost_contributions(plugin: Plugin[Any], results: dict[str, object]) -> Iter
 
 
 def needs_faults(
-    items: Iterable[RegisteredPrompt | RegisteredSkill], tools: Collection[str]
+    items: Iterable[RegisteredPrompt | RegisteredResource | RegisteredSkill],
+    tools: Collection[str],
 ) -> Iterator[str]:
-    """Yield a fault for each tool name in a prompt or a skill that seems to be misspelt.
+    """Yield a fault for each tool name in a prompt, a view or a skill that seems to be misspelt.
 
     An unknown name without a similar one is accepted: its tool may belong to another plugin.
 
@@ -86,6 +97,8 @@ def needs_faults(
     for item in items:
         if isinstance(item, RegisteredSkill):
             names = item.needs
+        elif isinstance(item, RegisteredResource):
+            names = item.resource.view_of
         else:
             names = (*item.prompt.needs, *item.prompt.uses)
         for name in names:
@@ -95,6 +108,19 @@ def needs_faults(
                     f"{item.kind} {item.declared!r}: no tool here is called {name!r}; did you mean "
                     f"{close[0]!r}? If not, pass the plugin that has it: beside={{...}}"
                 )
+
+
+def view_faults(subject: str, page: Contents) -> Iterator[str]:
+    """Yield a fault for each address that a view loads from and that clients would block."""
+    if page.mime_type != VIEW_TYPE or not isinstance(page.data, str):
+        return
+    allowed = page.item_meta.get("ui", {}).get("csp", {}).values()
+    for origin in dict.fromkeys(_LOADED.findall(page.data)):
+        if not any(origin in origins for origins in allowed):
+            yield (
+                f"{subject}: clients block what its page loads from {origin}; put it into the page,"
+                " or name the address in the csp of its meta"
+            )
 
 
 def settings_faults(model: object) -> Iterator[str]:

@@ -23,7 +23,7 @@ from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
 from . import Allowed, Uses
-from .advice import declaration_faults, needs_faults, settings_faults
+from .advice import declaration_faults, needs_faults, settings_faults, view_faults
 from .imports import import_faults
 from .serving import PluginUnderTest, connected, route_client
 from .side_effects import LoopMonitor, SideEffects
@@ -102,7 +102,7 @@ async def _check_life(
         host.manager.commands()
         record = host.manager.records[tested.name]
         own, tools = record.contributions, [item.declared for item in host.visible().tools]
-        for fault in needs_faults((*own.prompts, *own.skills), tools):
+        for fault in needs_faults((*own.prompts, *own.resources, *own.skills), tools):
             effects.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, effects, allow.start_seconds):
@@ -177,7 +177,12 @@ async def _check_uses(host: Host, client: Client, uses: Uses, effects: SideEffec
     for name, arguments in uses.prompts:
         await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), effects)
     for uri in uses.reads:
-        await _check_use(f"resource {uri!r}", host.content.read_resource(uri), effects)
+        await _check_use(f"resource {uri!r}", _read(host, uri, effects), effects)
+
+
+async def _read(host: Host, uri: str, effects: SideEffects) -> None:
+    for fault in view_faults(f"resource {uri!r}", await host.content.read_resource(uri)):
+        effects.add(fault)
 
 
 async def _request(client: httpx2.AsyncClient, method: str, path: str) -> None:

@@ -17,6 +17,16 @@ _OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "\u202egnp.evil\u202c",
+    "x" * 100_000,
+    "=HYPERLINK(1)",
+    "javascript:alert(1)",
+]
+"""Texts that a page must show as they are: markup, script, control characters, a long word."""
+
 needs_chromium = pytest.mark.skipif(_CHROMIUM is None, reason="there is no Chromium")
 
 

@@ -387,6 +387,53 @@ def test_a_tool_that_a_prompt_names_wrongly_is_found(name: str, field: str):
     assert found.startswith(f"prompt 'twice': no tool here is called {name!r}; did you mean '")
 
 
+def viewing(page: str, *tools: str, csp: Any = None) -> type[Plugin]:
+    view = Resource(
+        uri="ui://made/sum.html",
+        name="sum_view",
+        description="Shows the sum of two numbers.",
+        function=lambda: page,
+        view_of=tools or ("sums.add",),
+        meta={"ui": {"csp": csp or {}}},
+    )
+    return plugin(register_resources=lambda _: [view])
+
+
+def view_faults(made: type[Plugin]) -> list[str]:
+    return faults(made, beside={"sums": SumsPlugin}, reads=["ui://made/sum.html"])
+
+
+def test_a_view_of_a_tool_that_seems_to_be_misspelt_is_found():
+    (fault,) = view_faults(viewing("<p>", "sums.ad"))
+    assert fault.startswith("resource 'sum_view': no tool here is called 'sums.ad'; did you mean")
+
+
+@pytest.mark.parametrize(
+    "loading",
+    [
+        '<script src="https://cdn.example/app.js"></script>',
+        "<link rel=stylesheet href=https://cdn.example/a.css>",
+        "<style>p { background: url( 'https://cdn.example/a.png' ) }</style>",
+        '<script type="module">import { a } from "https://cdn.example/a.js";</script>',
+        '<script>image.src = "https://cdn.example/a.png";</script>',
+        '<script>fetch("https://cdn.example/data");</script>',
+        "<IMG SRC='https://cdn.example'>",
+    ],
+)
+def test_a_view_that_loads_what_clients_block_is_found(loading: str):
+    (fault,) = view_faults(viewing(loading))
+    assert "clients block what its page loads from https://cdn.example; put it into" in fault
+    allowing = viewing(loading, csp={"resourceDomains": ["https://cdn.example"]})
+    check_plugin(allowing, name="made", beside={"sums": SumsPlugin}, reads=["ui://made/sum.html"])
+
+
+def test_a_view_that_only_links_to_pages_is_no_fault():
+    page = '<a href="https://example.org/">Official</a> <p>import from https://example.org</p>'
+    check_plugin(
+        viewing(page), name="made", beside={"sums": SumsPlugin}, reads=["ui://made/sum.html"]
+    )
+
+
 def test_a_skill_keeps_the_rules_and_names_tools_that_exist():
     def text(name: str, description: str = "Adds up a list of numbers.") -> str:
         return f"---\nname: {name}\ndescription: {description}\n---\nCall `sums_add`."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from standards_mcp import ToolCaller
-from standards_mcp.commands import examples, json_option, print_json, print_text
+from standards_mcp.commands import Look, examples, json_option, print_json, print_text
 
 from .details import SEARCH_ADVICE
 
@@ -21,6 +21,8 @@ _COMMAND_TERMS = {
     "get_standard_details": "`standards-mcp lookup`",
     "standard_id": "ID",
 }
+_STRONG: Final[Look] = {".+": "strong"}
+_QUIET: Final[Look] = {".+": "quiet"}
 
 
 @click.command(
@@ -80,10 +82,10 @@ def _show(answer: dict[str, Any]) -> None:
         _print_message(answer["message"])
         return
     for record in answer["results"]:
-        print_text(_name(record))
-        _paragraph(record["description"], "  ")
-        _paragraph(f"{record['standard_set_title']}, {record['jurisdiction_title']}", "  ")
-        print_text(f"  id {record['_id']}")
+        print_text(_name(record), look=_STRONG)
+        _paragraph(record["description"])
+        _paragraph(f"{record['standard_set_title']}, {record['jurisdiction_title']}", _QUIET)
+        print_text(f"  id {record['_id']}", look=_QUIET)
         if record.get("text_status") == "paraphrase":
             print_text(f"  A paraphrase. The official wording is at\n  {record['source_url']}")
         for name in _RELATIVES:
@@ -122,11 +124,12 @@ def _for_people(message: str) -> str:
 def _show_relatives(name: str, relatives: Iterable[dict[str, Any]]) -> None:
     for index, relative in enumerate(relatives):
         if index == 0:
-            print_text(f"  {name}:")
+            print_text(f"  {name}:", look=_STRONG)
         code = f"{relative['statement_notation']}  " if relative["statement_notation"] else ""
         line = textwrap.shorten(f"{code}{relative['description']}", 75, placeholder=" ...")
         print_text(f"    {line}")
 
 
-def _paragraph(text: str, indent: str) -> None:
-    print_text(textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent))
+def _paragraph(text: str, look: Look | None = None) -> None:
+    lines = textwrap.fill(text, 79, initial_indent="  ", subsequent_indent="  ")
+    print_text(lines, look=look)

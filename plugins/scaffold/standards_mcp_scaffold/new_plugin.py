@@ -19,7 +19,7 @@ from standards_mcp.commands import ServerCommands, examples, host_source, print_
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import full_disk
 
-Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes", "skills"]
+Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes", "skills", "views"]
 
 HOST: Final = "standards-mcp"
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -35,7 +35,8 @@ _FILES: Final = {
     "tests/test_$name.py": "$kind/tests.py",
 }
 _MORE_FILES: Final[Mapping[Kind, dict[str, str]]] = {
-    "skills": {"$package/skills/$scheme-plan-lesson/SKILL.md": "skills/SKILL.md"}
+    "skills": {"$package/skills/$scheme-plan-lesson/SKILL.md": "skills/SKILL.md"},
+    "views": {"$package/outline.html": "views/outline.html"},
 }
 _FILTER_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
 
@@ -67,6 +68,11 @@ _KIND_TEXTS: Final[Mapping[Kind, tuple[str, str, str]]] = {
         "skills",
         "plugins info $name",
     ),
+    "views": (
+        "the tool `$name.outline`, and a page that clients show for its answers",
+        "resources",
+        """call $name.outline --args '{"code": "3.NF.A.1"}'""",
+    ),
 }
 _KINDS: Final = get_args(Kind)
 _PACKAGE_PREFIX: Final = "standards_mcp"
@@ -78,7 +84,7 @@ _PACKAGE_PREFIX: Final = "standards_mcp"
     "--kind",
     type=click.Choice(_KINDS),
     default=_KINDS[0],
-    help="Its first contribution: tools, filters, prompts, resources, routes or skills.",
+    help="Its first contribution: tools, filters, prompts, resources, routes, skills or views.",
 )
 @click.option(
     "--into",

@@ -45,6 +45,7 @@ SHOWN = {
     "prompts": (["prompts", "--json"], "my_prompts_plan_lesson"),
     "resources": (["resources", "--json"], "my-resources://standards/{code}"),
     "skills": (["skills", "--json"], "skill://my-skills-plan-lesson/SKILL.md"),
+    "views": (["resources", "--json"], "ui://my-views/outline.html"),
 }
 
 

@@ -120,3 +120,17 @@ def test_lookup_of_several_in_one_text_lists_the_missing_ones():
     ] == codes
     assert "111.5.b.3" in json.loads(as_json.stdout)["message"]
     assert run("lookup", "MP1", "RL.4.3").exit_code == 0
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--top", "3"], ["--subject", "math"]])
+def test_the_page_takes_no_option_that_it_does_not_have(option: list[str]):
+    outcome = run("search", "fractions", "--open", *option)
+    assert outcome.exit_code == 2
+    assert "--open takes --grade, but not --subject, --top or --json" in outcome.stderr
+
+
+def test_without_the_plugin_views_open_says_how_to_install_it():
+    outcome = run("search", "fractions", "--open")
+    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert "plugin 'views' is not installed; run `" in outcome.stderr
+    assert "views" in outcome.stderr.partition("run `")[2]

@@ -162,10 +162,11 @@ class _Handler(BaseHTTPRequestHandler):
     ),
 )
 @click.argument("query", default="")
+@click.option("--grade", default="", help="Begin with this grade, for example 3.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free port.")
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 @click.pass_obj
-def explore(call: ToolCaller, *, query: str, port: int, no_open: bool) -> None:
+def explore(call: ToolCaller, *, query: str, grade: str, port: int, no_open: bool) -> None:
     """Search and browse the standards in your browser, beginning with QUERY.
 
     Only this machine reaches the page, and only with the address that is printed. End it with
@@ -175,7 +176,8 @@ def explore(call: ToolCaller, *, query: str, port: int, no_open: bool) -> None:
         server = Server(port)
     except OSError as exc:
         raise click.ClickException(f"port {port} cannot be used: {exc.strerror}") from exc
-    url = f"{server.url}#{quote(query)}" if query else server.url
+    fragment = f"{quote(query, safe='')}{'&grade=' if grade else ''}{quote(grade, safe='')}"
+    url = f"{server.url}#{fragment}" if fragment else server.url
     print_text(f"{url}\nEnd with Ctrl-C.")
     Thread(target=server.serve_forever, daemon=True).start()
     if not no_open:

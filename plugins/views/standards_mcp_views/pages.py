@@ -39,7 +39,7 @@ TOOLS: Final = (
 def page(name: str) -> str:
     """Return the document of a view, such as ``results``."""
     scripts, start = _STARTS[name]
-    text, policy = _document((*_COMMON, *scripts), start, "font-src https: data:")
+    text, policy = _document((*_COMMON, *scripts), start, ("base.css",), "font-src https: data:")
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     return text.replace("<meta name", f"{meta}<meta name", 1)
 
@@ -56,14 +56,18 @@ def explore_page(tools: Iterable[str] = TOOLS) -> tuple[str, str]:
 
 @cache
 def _explore_document() -> tuple[str, str]:
-    scripts = (*_COMMON, "results.js", "tree.js", "server.js", "explore.js")
-    return _document(scripts, "explorePage();", "connect-src 'self'; frame-ancestors 'none'")
+    own = ("browse.js", "compare.js", "progression.js", "server.js", "explore.js")
+    scripts = (*_COMMON, "results.js", "tree.js", *own)
+    rules = "connect-src 'self'; frame-ancestors 'none'"
+    return _document(scripts, "explorePage();", ("base.css", "explore.css"), rules)
 
 
-def _document(scripts: Sequence[str], start: str, rules: str) -> tuple[str, str]:
+def _document(
+    scripts: Sequence[str], start: str, styles: Sequence[str], rules: str
+) -> tuple[str, str]:
     """Return a document and its policy, which allows its own script and style and *rules*."""
     script = "\n".join(['"use strict";', *map(_text, scripts), start])
-    style = _text("base.css")
+    style = "".join(map(_text, styles))
     own = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
     text = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

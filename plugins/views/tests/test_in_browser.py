@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 import pytest
 from mcp import Client
 from playwright.async_api import Frame, Page, expect
-from support.browser import needs_chromium, open_page, serious_findings
+from support.browser import HOSTILE, needs_chromium, open_page, serious_findings
 from support.downloads import NODE, node_packages
 from support.waiting import WAIT
 
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
+from standards_mcp_scaffold.new_plugin import render_plugin
 from standards_mcp_views.pages import NAMES, page
 
 expect.set_options(timeout=WAIT * 1000)
@@ -93,11 +94,17 @@ class Shown:
     async def open(
         self, name: str, result: Any = None, *, can: Any = ALL, theme: str = "light"
     ) -> None:
-        html = await self._client.read_resource(f"ui://standards/{name}.html")
+        page = await self._client.read_resource(f"ui://standards/{name}.html")
+        result = result or await self.call(*CALLS[name])
+        await self.open_page(page.contents[0].text, CALLS[name][1], result, can, theme)
+
+    async def open_page(
+        self, html: str, arguments: Any, result: Any, can: Any = ALL, theme: str = "light"
+    ) -> None:
         argument = {
-            "html": html.contents[0].text,
-            "input": CALLS[name][1],
-            "result": result or await self.call(*CALLS[name]),
+            "html": html,
+            "input": arguments,
+            "result": result,
             "context": {"theme": theme, "containerDimensions": {"maxHeight": 480}},
             "capabilities": can,
         }
@@ -193,7 +200,9 @@ async def test_a_standard_shows_its_place_and_the_grades_around_it(show: Show):
         await expect(view.frame.get_by_role("heading", level=1)).to_have_text("3.NF.A.1")
         await expect(view.frame.get_by_role("navigation")).to_contain_text("3.NF.A")
         await button(view.frame, "Grades before and after").click()
-        await expect(view.frame.get_by_role("heading", name="Before and after")).to_be_visible()
+        await expect(view.frame.get_by_role("heading", name="In the grade before")).to_be_visible()
+        after = view.frame.locator("section", has_text="In the grade after")
+        await expect(after.get_by_role("button", name="4.NF.A.1", exact=True)).to_be_visible()
 
 
 async def test_the_tree_opens_down_to_a_standard(show: Show):
@@ -327,6 +336,25 @@ async def test_a_comparison_shows_both_sides_and_the_words_that_changed(show: Sh
         await expect(view.frame.locator(".card")).to_have_count(1)
 
 
+async def test_the_page_of_a_new_plugin_shows_its_answer_in_the_colours_of_the_client(show: Show):
+    files = {path.name: text for path, text in render_plugin("acme", "views", "1", "x").items()}
+    outline = {"code": "3.NF.A.1", "text": "<b>Cut</b> a pizza", "headings": ["Fractions"]}
+    answer = {"content": [], "structuredContent": outline}
+    failed = {"content": [{"type": "text", "text": "No standard."}], "isError": True}
+    async with show(width=320, scheme="dark") as view:
+        await view.open_page(files["outline.html"], {"code": "3.NF.A.1"}, answer, theme="dark")
+        await expect(view.frame.get_by_role("heading")).to_have_text("3.NF.A.1")
+        await expect(view.frame.get_by_text("<b>Cut</b> a pizza")).to_be_visible()
+        assert await serious_findings(view.frame) == []
+        context = {"styles": {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}}
+        await view.page.evaluate("(context) => bridge.setHostContext(context)", context)
+        await expect(view.frame.locator("body")).to_have_css("background-color", "rgb(1, 2, 3)")
+        assert await view.page.evaluate("bridge.teardownResource({})") == {}
+        await view.page.evaluate("(failed) => bridge.sendToolResult(failed)", failed)
+        await expect(view.frame.get_by_role("alert")).to_have_text("No standard.")
+        assert await view.seen("size")
+
+
 async def test_errors_and_empty_answers_are_shown_as_such(show: Show):
     text = [{"type": "text", "text": "The catalog cannot be read."}]
     async with show() as view:
@@ -337,16 +365,6 @@ async def test_errors_and_empty_answers_are_shown_as_such(show: Show):
         await expect(view.frame.get_by_role("status")).to_have_text("No standards match.")
         await view.page.evaluate("bridge.sendToolCancelled({reason: 'Too slow.'})")
         await expect(view.frame.get_by_role("status")).to_contain_text("Too slow.")
-
-
-HOSTILE = [
-    "<img src=x onerror=alert(1)>",
-    "</script><script>alert(1)</script>",
-    "\u202egnp.evil\u202c",
-    "x" * 100_000,
-    "=HYPERLINK(1)",
-    "javascript:alert(1)",
-]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

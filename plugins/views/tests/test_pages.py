@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from standards_mcp_views.pages import NAMES, page
+from standards_mcp_views.pages import NAMES, explore_page, page
 
 MAX_SIZE = 60_000
 each_view = pytest.mark.parametrize("name", NAMES)
@@ -21,6 +21,15 @@ def test_a_view_is_one_small_document(name: str):
     assert text.startswith("<!doctype html>")
     assert len(text.encode()) <= MAX_SIZE
     assert not re.search(r'(src|href)\s*=|url\(|@import|import\s*[("]', text)
+
+
+def test_the_page_in_a_browser_is_as_small_and_reaches_only_its_server():
+    text, policy = explore_page()
+    assert len(text.encode()) <= MAX_SIZE
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert (rules["default-src"], rules["connect-src"]) == ("'none'", "'self'")
+    assert "unsafe" not in policy
+    assert not re.search(r" on[a-z]+=| style=", text)
 
 
 @each_view

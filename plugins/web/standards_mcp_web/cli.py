@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from standards_mcp import ToolCaller
-from standards_mcp.commands import examples, json_option, print_answer
+from standards_mcp.commands import Report, ask_tool, examples, reports
 
 
 @click.command(
@@ -19,18 +19,15 @@ from standards_mcp.commands import examples, json_option, print_answer
 )
 @click.argument("query")
 @click.option("--top", type=click.IntRange(1, 5), default=5, help="Maximum number of results.")
-@json_option
-@click.pass_context
-def search_command(context: click.Context, query: str, *, top: int, as_json: bool) -> None:
+@click.pass_obj
+@reports
+def search_command(call: ToolCaller, query: str, *, top: int) -> Report:
     """Search the web for QUERY.
 
     Exit code 1 if no pages were found or the search failed.
     """
-    call: ToolCaller = context.obj
-    answer = call("web.search", {"query": query, "top_k": top})
-    print_answer(answer, _pages_text, as_json=as_json)
-    content = answer.structured or {}
-    context.exit(int(answer.is_error or not content["results"]))
+    arguments = {"query": query, "top_k": top}
+    return ask_tool(call, "web.search", arguments, _pages_text, is_found=lambda it: it["results"])
 
 
 def _pages_text(answer: Mapping[str, Any]) -> str:

@@ -81,6 +81,11 @@ class Client {
     return "It is in the chat.";
   }
 
+  // Returns more buttons for chosen standards; the page in a browser has some.
+  actionsFor() {
+    return [];
+  }
+
   reportSizes() {
     let timer = 0;
     const report = () => {

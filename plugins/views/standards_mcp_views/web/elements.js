@@ -17,29 +17,34 @@ function button(label, act, properties = {}) {
 // Grows with each page and each call that replaces the page, so that a late answer changes nothing.
 let turn = 0;
 
-// Shows a page. If the focus is inside the old one, a person asked for the new one: it gets the focus.
+// Shows a page. If the focus is inside the old one, a person asked for the new one: it gets the focus,
+// in the field of the same name if both have it.
 function show(...children) {
   turn += 1;
   const main = document.querySelector("main");
   const hadFocus = main.contains(document.activeElement);
+  const field = document.activeElement?.dataset.field;
   main.replaceChildren(...children.filter(Boolean));
   main.scrollTop = 0;
   if (!hadFocus) return;
-  const target = main.querySelector("h1") ?? main;
-  target.tabIndex = -1;
+  const same = field && main.querySelector(`[data-field="${field}"]:not(:disabled)`);
+  const target = same || (main.querySelector("h1") ?? main);
+  if (!same) target.tabIndex = -1;
   target.focus();
 }
 
-// Calls a tool, and renders its answer unless a newer page or call came meanwhile.
-async function ask(client, name, args, render, fail = (text) => announce(text, true)) {
+// Waits for an answer or several, and renders it unless a newer page or call came meanwhile.
+async function load(answer, render, fail = (text) => announce(text, true)) {
   const own = ++turn;
   try {
-    const data = await client.callTool(name, args);
+    const data = await answer;
     if (own === turn) render(data);
   } catch (error) {
     if (own === turn) fail(error.message);
   }
 }
+
+const ask = (client, name, args, render, fail) => load(client.callTool(name, args), render, fail);
 
 function notice(text, { isError = false } = {}) {
   const role = isError ? "alert" : "status";
@@ -53,6 +58,9 @@ function announce(text, isError = false) {
   line.textContent = text;
   line.className = isError ? "notice error" : "muted";
 }
+
+// Returns a message without the sentences for models, which name tools.
+const forPeople = (message = "") => message.split(/(?<=\.) /).filter((sentence) => !/[a-z]_[a-z]/.test(sentence)).join(" ");
 
 const statusLine = () => element("p", { id: "status", className: "muted", role: "status" });
 
@@ -69,7 +77,7 @@ function gradeNames(levels = []) {
 
 function officialLink(client, url) {
   if (!/^https?:\/\//.test(url ?? "")) return null;
-  return button("Official text", () => open(client, url), { className: "plain" });
+  return button("Official text", () => open(client, url), { className: "plain", "data-url": url });
 }
 
 async function open(client, url) {

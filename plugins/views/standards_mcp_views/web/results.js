@@ -6,7 +6,7 @@ function resultsPage(client, data) {
   const state = { results, chosen: new Set(), filter: "", grade: "", subject: "", message: data.message ?? "" };
   const list = element("ul", { className: "list", "aria-label": "Standards" });
   const cards = new Map(results.map((result) => [result._id, card(client, state, result, drawActions, page)]));
-  const actions = element("div", { className: "row" });
+  const actions = element("div", { className: "row actions" });
 
   function draw() {
     const visible = results.filter((result) => fits(state, result));
@@ -15,7 +15,7 @@ function resultsPage(client, data) {
   }
 
   function drawActions() {
-    actions.replaceChildren(...actionButtons(client, state));
+    actions.replaceChildren(...actionButtons(client, state, page));
   }
 
   function page() {
@@ -92,7 +92,7 @@ function chosenResults(state) {
   return state.results.filter((result) => state.chosen.has(result._id));
 }
 
-function actionButtons(client, state) {
+function actionButtons(client, state, page) {
   const chosen = chosenResults(state);
   const taken = chosen.length ? chosen : state.results;
   const what = chosen.length ? `${chosen.length} chosen` : "all";
@@ -100,6 +100,7 @@ function actionButtons(client, state) {
     client.capabilities.message && button(client.sayLabel, () => say(client, chosen), { disabled: !chosen.length }),
     client.capabilities.downloadFile && button(`CSV (${what})`, () => download(client, "standards.csv", "text/csv", csvOf(taken))),
     client.capabilities.downloadFile && button(`Markdown (${what})`, () => download(client, "standards.md", "text/markdown", markdownOf(taken))),
+    ...client.actionsFor(chosen, page),
   ].filter(Boolean);
 }
 

@@ -22,7 +22,8 @@ function standardPage(client, standard, { back = null } = {}) {
     element("div", { className: "row" },
       officialLink(client, standard.source_url),
       client.capabilities.serverTools && button("Grades before and after", () => showRelated(client, standard, lookUp)),
-      client.capabilities.message && button(client.sayLabel, () => say(client, [standard]))),
+      client.capabilities.message && button(client.sayLabel, () => say(client, [standard])),
+      ...client.actionsFor([standard], () => show(...standardPage(client, standard, { back })))),
     element("div", { id: "related" }),
     section("Parts", standard.children, lookUp),
     section("Beside it", standard.siblings, lookUp),
@@ -57,12 +58,15 @@ async function openStandard(client, id, back) {
   });
 }
 
+const NEIGHBOURS = [["previous_grade", "In the grade before"], ["next_grade", "In the grade after"]];
+
 async function showRelated(client, standard, lookUp) {
   announce("Looking for the grades before and after …");
-  await ask(client, "get_related_standards", { standard_id: standard._id }, (data) => {
-    const related = data.results ?? [];
-    const place = document.querySelector("#related");
-    place.replaceChildren(related.length ? section("Before and after", related, lookUp) : notice("None is known."));
+  const calls = NEIGHBOURS.map(([relation]) => client.callTool("get_related_standards", { standard_id: standard._id, relation }));
+  await load(Promise.all(calls), (answers) => {
+    const sections = NEIGHBOURS.map(([, title], side) =>
+      section(title, answers[side].results, lookUp) ?? notice(forPeople(answers[side].message) || "None is known."));
+    document.querySelector("#related").replaceChildren(...sections);
     announce("");
   });
 }
