@@ -179,7 +179,7 @@ class TooLargeError(ToolError):
 
 
 class TimedOutError(ToolError):
-    """There was no answer within the deadline."""
+    """The deadline passed before the answer."""
 
     error_type = "timeout"
 

@@ -70,10 +70,7 @@ def _configuration_files(host: Host, sources: Sources) -> list[str]:
 
 
 def _state_files(host: Host) -> list[str]:
-    """Return the files in which the host remembers offers and approvals.
-
-    They have what isolated plugins and servers offered, and what the user approved.
-    """
+    """Return the files with offers of isolated plugins and servers, and with approvals."""
     return [
         str(file)
         for name, record in host.manager.records.items()

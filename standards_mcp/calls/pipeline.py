@@ -224,6 +224,6 @@ class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Start no more work, and never wait for the threads."""
+        """Refuse new work, and never wait for the threads."""
         del wait
         super().shutdown(wait=False, cancel_futures=cancel_futures)

@@ -59,7 +59,7 @@ class RemoteSkill(RegisteredSkill):
         uri = file["uri"]
         answer = await self.origin.ask("resources/read", {"uri": uri})
         for part in objects_of(answer.get("contents")):
-            with suppress(LookupError, ValueError):  # it is no Base64
+            with suppress(LookupError, ValueError):  # not Base64
                 text = part.get("text")
                 is_text = isinstance(text, str)
                 data = str(text).encode() if is_text else base64.b64decode(str(part["blob"]))

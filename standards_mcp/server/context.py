@@ -177,7 +177,7 @@ class ClientContext(HostContext):
         return reply.content.text
 
     async def roots(self) -> list[str]:
-        """Return the folders in which the user works. See `standards_mcp.CallContext.roots`."""
+        """Return the user's working folders. See `standards_mcp.CallContext.roots`."""
         reply: types.ListRootsResult = await self._reply(ClientRequest("roots"), "")
         return [str(root.uri) for root in reply.roots]
 

@@ -34,7 +34,7 @@ _MAX_WAITING: Final = 32 << 20
 _BYTES_OF_LINE: Final = 100
 """What a short line takes in memory besides its text."""
 _MAX_ID: Final = 1 << 53
-# The shapes of what clients say about themselves. The server ignores keys that are not here.
+# The shapes of clients' descriptions of themselves. The server ignores keys that are not here.
 _CLIENT: Final[dict[str, Any]] = {
     **dict.fromkeys(("name", "version", "title", "description", "websiteUrl"), str),
     "icons": [{"src": str, "mimeType": str, "sizes": [str], "theme": ("light", "dark")}],
@@ -127,7 +127,7 @@ class Front:
         with self._lock:
             self._is_silent = True
         self._outgoing.put(None)
-        self._writing.join()  # the server's answers come after those of the front
+        self._writing.join()  # the front's answers come before the server's
         with self._lock:
             self._consume = consume
             waiting, self._waiting = self._waiting, []

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from standards_mcp.server.audit import audited
 from support.hosts import MakeHost
 
 from standards_mcp.cli import cli
-from standards_mcp.server.audit import audited
 from standards_mcp_service.audit_chain import Verdict, rotated, verify
 
 
