@@ -61,8 +61,9 @@ def on_terminal(*arguments: str, **variables: str) -> str:
     return b"".join(chunks).decode().replace("\r\n", "\n")
 
 
-def without_seconds(text: str) -> str:
-    return re.sub(r"in \d+\.\d s", "in 0.0 s", text)
+def without_start(text: str) -> str:
+    """Leave out what `doctor` says about the start, which depends on the speed of the machine."""
+    return re.split(r"^\S+ +start ", text, flags=re.MULTILINE)[0]
 
 
 @pytest.mark.parametrize(("arguments", "expected"), COMMANDS)
@@ -72,7 +73,7 @@ def test_a_terminal_gets_the_text_of_a_pipe_in_colour_and_weight(
     shown, plain = on_terminal(*arguments), piped(*arguments)
     assert plain
     assert "\x1b" not in plain
-    assert without_seconds(STYLE.sub("", shown)) == without_seconds(plain)
+    assert without_start(STYLE.sub("", shown)) == without_start(plain)
     for part in expected:
         assert part in shown
 

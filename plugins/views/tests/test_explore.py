@@ -199,13 +199,10 @@ async def fake(page: Page, answer: str) -> None:
     await page.evaluate(
         f"""() => {{
           const answer = {answer};
-          window.fetch = async (url, options) => {{
-            const {{ name, arguments: args }} = JSON.parse(options.body);
+          LocalServer.prototype.callTool = async (name, args) => {{
             const made = answer(name, args);
-            const text = JSON.stringify(typeof made === "string"
-              ? {{ isError: true, content: [{{ type: "text", text: made }}] }}
-              : {{ isError: false, content: [], structuredContent: made }});
-            return new Response(text, {{ headers: {{ "content-type": "application/json" }} }});
+            if (typeof made === "string") throw new Error(made);
+            return made;
           }};
         }}"""
     )
