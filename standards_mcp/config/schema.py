@@ -100,8 +100,8 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
             continue  # invalid in a file
         if key.table != table:
             table = key.table
-            # Commented out, since the table is invalid once the plugin is uninstalled.
-            mark = "# " if "<" in table or table.startswith("plugins.") else ""
+            # Commented out, since the table is invalid without a key, or without its plugin.
+            mark = "# " if "<" in table or table.startswith("plugins.") or key.required else ""
             lines += ["", f"{mark}[{table}]"]
         lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
         lines.append(f"# {key.name} = {key.default or '...'}")

@@ -42,6 +42,7 @@ class Provider(http.server.ThreadingHTTPServer):
         algorithm: How it signs.
         is_down: It answers with an error of its own.
         checks_pkce: It wants the verifier of the browser's sign-in.
+        is_public: The service has no secret there.
         asked: The paths that were asked for.
         codes: The sign-ins that wait for their code to come back.
     """
@@ -54,7 +55,7 @@ class Provider(http.server.ThreadingHTTPServer):
         self.answer: dict[str, str | None] = {}
         self.tokens: dict[str, Any] = {}
         self.kid, self.kids, self.algorithm = "one", ["one"], "RS256"
-        self.is_down, self.checks_pkce = False, True
+        self.is_down, self.checks_pkce, self.is_public = False, True, False
         self.asked: list[str] = []
         self.codes: dict[str, dict[str, str]] = {}
 
@@ -99,7 +100,10 @@ class Provider(http.server.ThreadingHTTPServer):
         verifier = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(verifier).decode().rstrip("=")
         is_right = begun is not None and begun["redirect_uri"] == form["redirect_uri"]
-        if not is_right or authorization != f"Basic {basic}":
+        is_known = authorization == f"Basic {basic}"
+        if self.is_public:
+            is_known = not authorization and form["client_id"] == CLIENT
+        if not is_right or not is_known:
             return None
         if self.checks_pkce and begun["code_challenge"] != challenge:
             return None

@@ -109,7 +109,7 @@ class People:
             return self._refuse(request, why, "/")
         try:
             person = await self._provider.finish(attempt, request.query_params)
-            if not (person.groups or self._settings.groups.get("*")):
+            if not any(self._settings.groups.get(name) for name in (*person.groups, "*")):
                 raise NoRightsError("none of your groups may use this service")
             response: Response = RedirectResponse(self._public + attempt.page, 303, PAGE_HEADERS)
             self._cookies.sign_in(response, person)

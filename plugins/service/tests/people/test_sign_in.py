@@ -75,9 +75,10 @@ async def test_groups_give_the_rights_of_a_token_with_their_scopes(
 async def test_a_person_without_a_group_of_the_service_is_refused(
     served: Serve, provider: Provider
 ):
-    for groups in ([], ["strangers"], None, "*", {"teachers": True}, [["teachers"], None, 3]):
+    strange: list[Any] = ["*", {"teachers": True}, [["teachers"], None, 3], ["empty"]]
+    for groups in ([], ["strangers"], None, *strange):
         provider.claims["groups"] = groups
-        async with served() as browser:
+        async with served(groups={"teachers": ["teacher"], "empty": []}) as browser:
             refused = await browser.sign_in()
             assert refused.status_code == 403, groups
             assert "none of your groups may use this service" in refused.text
@@ -85,6 +86,15 @@ async def test_a_person_without_a_group_of_the_service_is_refused(
     async with served(groups={"*": ["teacher"]}) as browser:
         await browser.sign_in()
         assert await is_signed_in(browser)
+
+
+async def test_a_service_without_a_secret_proves_itself_by_pkce(served: Serve, provider: Provider):
+    provider.is_public = True
+    async with served(client_secret=None) as browser:
+        assert (await browser.sign_in()).status_code == 303
+        assert await is_signed_in(browser)
+    async with served() as browser:  # this provider takes no secret
+        assert (await browser.sign_in()).status_code == 400
 
 
 async def test_groups_may_come_from_the_user_info_of_the_same_person(
