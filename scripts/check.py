@@ -219,7 +219,12 @@ def program(environment: Path, name: str) -> Path:
 def write_contracts() -> None:
     """Write the import contracts of pyproject.toml with those that hold for every plugin."""
     settings: dict[str, Any] = read_project(ROOT)["tool"]["importlinter"]
-    shared = ["standards_mcp_catalog", "standards_mcp_documents", "standards_mcp_encoders"]
+    shared = [
+        "standards_mcp_catalog",
+        "standards_mcp_backup",
+        "standards_mcp_documents",
+        "standards_mcp_encoders",
+    ]
     others = [name for name in NAMES if name not in shared]
     contracts: list[dict[str, Any]] = settings.pop("contracts")
     contracts += [
@@ -235,7 +240,7 @@ def write_contracts() -> None:
             "forbidden_modules": NAMES,
         },
         {
-            "name": "Plugins know the catalog, the documents and the encoders, and no other plugin",
+            "name": "Plugins know catalog, backup, documents and encoders, and no other plugin",
             "type": "layers",
             "layers": [" | ".join(others), shared[0], " | ".join(shared[1:])],
         },

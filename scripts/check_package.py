@@ -33,6 +33,7 @@ OWN = {"catalog", "lookup", "search"}
 """The plugins in the wheel of the host."""
 SHIPPED = {
     "standards_mcp",
+    "standards_mcp_backup",
     "standards_mcp_clients",
     "standards_mcp_documents",
     "standards_mcp_encoders",

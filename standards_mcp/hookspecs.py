@@ -83,6 +83,11 @@ def register_commands() -> Iterable[click.Command]:
 
 
 @hookspec
+def register_backup() -> Any:
+    """Return the plugin's `standards_mcp_backup.Backup`, or None if it has no data here."""
+
+
+@hookspec
 def lifespan() -> AbstractAsyncContextManager[None]:
     """Return a context manager that stays open while the server runs.
 

@@ -14,6 +14,7 @@ LIBRARIES = (
     *("jinja2", "jwt", "prometheus_client", "uvicorn"),
 )
 PLUGINS = (
+    "standards_mcp_backup",
     "standards_mcp_catalog",
     "standards_mcp_clients",
     "standards_mcp_documents",

@@ -92,6 +92,13 @@ class CareerPlugin(Plugin[CareerSettings]):
 
         return [*jobs.commands(self.settings), *records.commands(self.settings)]
 
+    @hookimpl
+    def register_backup(self) -> object:
+        """Return the backup of the database; without one, all data are in memory."""
+        from .backup import CareerBackup  # noqa: PLC0415  - a server needs none
+
+        return CareerBackup(self.settings.db) if self.settings.db else None
+
     @tool(
         title="Match an opportunity",
         destructive=False,

@@ -50,6 +50,16 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         return [data_commands(workplace)]
 
     @hookimpl
+    def register_backup(self) -> object:
+        """Return the backup of the embedded catalog, even if searches use another backend."""
+        from . import default_path  # noqa: PLC0415  - costs start-up time
+        from .local.backup import CatalogBackup  # noqa: PLC0415  - as above
+        from .local.index.engine import Engine  # noqa: PLC0415  - as above
+
+        path, local = self.settings.path or default_path(), self.settings.local
+        return CatalogBackup(path, Engine(path / "index", local.model, local.api_key))
+
+    @hookimpl
     async def check_health(self) -> Health:
         """Try everything that a search needs."""
         catalog = self.context.service(Catalog)

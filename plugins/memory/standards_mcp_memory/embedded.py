@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 import time
 import warnings
 from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from json import JSONDecodeError
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import anyio
 from filelock import FileLock
@@ -21,14 +20,12 @@ from typing_extensions import override
 from standards_mcp import ApiError, StandardsMcpError
 from standards_mcp.files import private_folder, restrict
 
+from .folder import LOCK_NAME, lock_folder
 from .settings import IN_MEMORY, MemorySettings
 from .store import Store
 
 if TYPE_CHECKING:
     from .database import Database
-
-_POLL: Final = 0.05
-_LOCK_NAME: Final = "standards-mcp.lock"
 
 
 # In local mode, the asynchronous client would block the event loop.
@@ -47,9 +44,7 @@ class EmbeddedStore(Store):
         self._active_calls = 0
         self._is_closed = False
         self._close_timer: asyncio.TimerHandle | None = None
-        # Qdrant locks the folder only after it has read it, so a waiting program would miss the
-        # writes of the other one. This lock is taken before Qdrant reads the folder.
-        self._lock = FileLock(Path(path, _LOCK_NAME))
+        self._lock = FileLock(Path(path, LOCK_NAME))
 
     @override
     @asynccontextmanager
@@ -116,11 +111,8 @@ class EmbeddedStore(Store):
         restrict(folder)
         with ExitStack() as on_failure:
             try:
-                wait = max(0.0, deadline - time.monotonic())
-                self._lock.acquire(timeout=wait, poll_interval=_POLL)
+                lock_folder(folder, self._lock, deadline)
                 on_failure.callback(self._lock.release)
-                _wait_for_others(folder, deadline)
-                _repair(folder)
                 database = Database.open(folder)
             except TimeoutError:
                 raise self._in_use_error() from None
@@ -151,51 +143,3 @@ class EmbeddedStore(Store):
             f"{self.name} is in use by another process. Try again when that process has been idle "
             "for [plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
         )
-
-
-def _wait_for_others(folder: Path, deadline: float) -> None:
-    """Wait for other programs of Qdrant, which do not know the lock of this plugin.
-
-    Raises:
-        TimeoutError: Another program has the folder open at the deadline.
-    """
-    import portalocker  # noqa: PLC0415  - comes with qdrant-client
-
-    wait = max(0.0, deadline - time.monotonic())
-    lock = portalocker.Lock(folder / ".lock", "r+", timeout=wait, check_interval=_POLL)
-    try:
-        with suppress(FileNotFoundError), lock:
-            pass
-    except portalocker.LockException:
-        raise TimeoutError from None
-
-
-def _repair(folder: Path) -> None:
-    """Complete the creation of the store, or deletions of collections, by a killed process.
-
-    The client deletes the files of a collection before its entry in ``meta.json``. At the next
-    start, it would create the collection again, empty.
-
-    Raises:
-        Exception: The list of collections is damaged; errors of nearly any type are possible.
-    """
-    file, collections = folder / "meta.json", folder / "collection"
-    if not file.exists():
-        return
-    if file.stat().st_size == 0 and not (collections.is_dir() and any(collections.iterdir())):
-        file.unlink()
-        return
-    meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    # SQLite's own temporary files do not count. Older clients name the database differently.
-    deleted = {
-        name
-        for name in meta["collections"]
-        if all(path.name.startswith("storage.sqlite-") for path in (collections / name).glob("*"))
-    }
-    if deleted:
-        for table in (meta["collections"], meta.get("text_indexes", {})):
-            for name in deleted & table.keys():
-                del table[name]
-        new_file = file.with_suffix(".tmp")
-        new_file.write_text(json.dumps(meta), "utf-8")
-        new_file.replace(file)

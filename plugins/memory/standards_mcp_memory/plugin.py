@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -14,8 +15,8 @@ from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 from . import schemas
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
-from .service import Memory, missing_document, open_memory
-from .settings import MemorySettings
+from .service import Memory, default_folder, missing_document, open_memory
+from .settings import IN_MEMORY, MemorySettings
 from .writing import Writer
 
 _SPARE_SECONDS: Final = 20
@@ -92,6 +93,16 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
         location = MemoryLocation(self.settings, self.context.state_dir)
         return [location.bind(command) for command in (*IMPORT_COMMANDS, *COLLECTION_COMMANDS)]
+
+    @hookimpl
+    def register_backup(self) -> object:
+        """Return the backup of an embedded store; a server has its own ways."""
+        from .backup import MemoryBackup  # noqa: PLC0415  - unused by a server
+
+        path = self.settings.path or str(default_folder(self.context.state_dir))
+        if self.settings.url or path == IN_MEMORY:
+            return None
+        return MemoryBackup(Path(path), self.settings.lock_wait)
 
     async def search(
         self,

@@ -254,7 +254,7 @@ async def open_memory(
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
     """
     store: Store = (
-        EmbeddedStore(settings, settings.path or str(state_dir / "qdrant"))
+        EmbeddedStore(settings, settings.path or str(default_folder(state_dir)))
         if settings.url is None
         else RemoteStore(settings.url, settings.api_key, settings.timeout)
     )
@@ -262,6 +262,11 @@ async def open_memory(
         yield Memory(store, Encoder(settings, encoder_threads))
     finally:
         await store.aclose()
+
+
+def default_folder(state_dir: Path) -> Path:
+    """Return the folder of the embedded store if the settings name none."""
+    return state_dir / "qdrant"
 
 
 def missing_document(doc_id: int, collection: str) -> NotFoundError:

@@ -1,16 +1,19 @@
 """The audit log: the caller, the arguments and the outcome of each call, as one JSON object a line.
 
-Several processes may write to the same file. A full file is rotated.
+Several processes may write to the same file. A full file is rotated. The lines of one process are a
+chain: each has its own digest and the one of the line before it, see docs/serving.md.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import hmac
 import json
 import logging
 import math
 import os
+import re
 import secrets
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
@@ -40,6 +43,7 @@ _CANONICAL_ENCODER: Final = json.JSONEncoder(
 _LINE_ENCODER: Final = json.JSONEncoder(default=str)
 _KEY_BYTES: Final = 32
 _MAX_ARGUMENT_CHARS: Final = 16_384  # after secrets are masked
+_LINE_END: Final = re.compile(rb'([0-9a-f]{64})"}\n')
 _APPEND_FLAGS: Final = (
     os.O_WRONLY
     | os.O_APPEND
@@ -73,6 +77,7 @@ class Audit(Observer):
         self._call_ids: dict[int, str] = {}
         self.problem = ""
         self.lost = self._lost_in_outage = 0
+        self._chain, self._entry, self._previous = secrets.token_hex(8), 1, _last_digest(path)
 
     def check(self) -> str:
         """Retry writing after a failure; return the current problem, or an empty string."""
@@ -118,7 +123,8 @@ class Audit(Observer):
         self._write_or_count({"event": event, **fields})
 
     def close(self) -> None:
-        """Close the file."""
+        """Write that the service ends, and close the file."""
+        self.note("service ended", {})
         self._file.close()
 
     def _line(self, record: CallRecord) -> dict[str, Any]:
@@ -161,9 +167,11 @@ class Audit(Observer):
 
     def _write(self, line: _Fields) -> bool:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        text = _LINE_ENCODER.encode({"time": time, **line})
+        link = {"chain": self._chain, "entry": self._entry, "previous": self._previous}
+        text = _LINE_ENCODER.encode({"time": time, **line, **link})
+        digest = hashlib.sha256(text.encode()).hexdigest()
         try:
-            self._file.append(f"{text}\n".encode())
+            self._file.append(f'{text[:-1]}, "digest": "{digest}"}}\n'.encode())
         except OSError as exc:
             reason = reason_of(exc)
             if not self.problem:
@@ -171,6 +179,7 @@ class Audit(Observer):
                 log.error("the audit log cannot be written", extra=fields)  # noqa: TRY400  - the reason says it all
             self.problem = reason
             return False
+        self._entry, self._previous = self._entry + 1, digest
         return True
 
 
@@ -199,6 +208,16 @@ def open_audit(host: Host, transport: str, version: str) -> Generator[Audit | No
         yield audit
     finally:
         audit.close()
+
+
+def _last_digest(path: Path) -> str:
+    """Return the digest of the last line of a file, of any process, or "" without one."""
+    if path.is_file():  # reading from a pipe would wait
+        with suppress(OSError), path.open("rb") as file:
+            file.seek(-len(f'{"":64}"}}\n'), os.SEEK_END)
+            if match := _LINE_END.fullmatch(file.read()):
+                return match[1].decode()
+    return ""
 
 
 def canonical(arguments: _Fields) -> str:

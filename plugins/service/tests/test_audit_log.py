@@ -149,8 +149,9 @@ async def test_each_call_is_a_line_with_caller_tool_and_outcome(make_shelf: Make
         async with patient_client() as http:
             chosen = {**bearer(BOB), "mcp-session-id": "the session of ann"}
             await http.get(f"{url}/plugins/shelf/none", headers=chosen)
-    started, *calls = lines_of(path)
+    started, *calls, ended = lines_of(path)
     assert started["event"] == "service started"
+    assert ended["event"] == "service ended"
     assert started["process"] == os.getpid()
     seen = [
         (line["caller"], line["kind"], line["name"], line.get("error_type", line["outcome"]))
@@ -271,7 +272,8 @@ async def test_without_a_line_no_call_runs_where_the_log_is_required(
         await client.call_tool("find_book", {"title": "Emma"})
     events = [(line["event"], line.get("lost")) for line in lines_of(path)]
     calls = [("call", None)]
-    assert events == [("service started", None), *calls * 4, ("audit resumed", 2), *calls * 2]
+    resumed = [("audit resumed", 2), *calls * 2, ("service ended", None)]
+    assert events == [("service started", None), *calls * 4, *resumed]
     begin, end, *_ = calls_of(path)
     assert (begin["outcome"], end["outcome"]) == ("running", "ok")
     assert "duration_ms" not in begin

@@ -409,5 +409,6 @@ async def test_the_logs_name_the_caller_of_a_change(caplog: pytest.LogCaptureFix
             await press(url, "disable", "look")
     (change,) = (line for line in audited() if line["event"] == "configuration changed")
     who = {"caller": "anonymous", "action": "tools disable", "tool": "look"}
-    assert change == {"time": change["time"], "event": "configuration changed", **who}
+    link = {key: change[key] for key in ("chain", "entry", "previous", "digest")}
+    assert change == {"time": change["time"], "event": "configuration changed", **who, **link}
     assert caplog.messages.count("the configuration is changed") == 1

@@ -28,7 +28,7 @@ from standards_mcp_encoders.minilm import TextEncoder, Vectors, normalised
 from standards_mcp_encoders.spec import API_KEY_VARIABLE, MINILM_NAME, is_minilm
 
 from .columns import Selection, select
-from .generation import Generation
+from .generation import Generation, make_current
 from .generation import build as build_generation
 from .lexical import MOST_WORDS, common_words
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
@@ -134,12 +134,15 @@ class Engine:
 
     def build(self, database: Database, progress: Progress | None) -> None:
         """Embed the texts that have no vector yet, and build a new index folder."""
+        make_current(self.prepare(database, progress))
+
+    def prepare(self, database: Database, progress: Progress | None) -> Path:
+        """Build a new index folder as `build` does, and return it; searches do not use it yet."""
         encoder = self._open_encoder()
         if isinstance(encoder, EncoderUnavailableError):
-            build_generation(database, self._index, None, 0)
-            return
+            return build_generation(database, self._index, None, 0)
         embed_missing(database, encoder, progress)
-        build_generation(database, self._index, encoder.name, encoder.dimensions)
+        return build_generation(database, self._index, encoder.name, encoder.dimensions)
 
     def check(self, database: Database) -> tuple[str, ...]:
         """Open all parts of a search, and return the notes that a search would have."""

@@ -101,10 +101,10 @@ class Generation:
 
 
 def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
-    """Build a new index folder from *database*, make it the current one, and return it.
+    """Build a new index folder from *database*, and return it; `make_current` comes after it.
 
-    The caller holds the catalog's lock. The previous folder is kept for readers that still have it
-    open; older folders and leftovers of interrupted builds are removed.
+    The caller holds the catalog's lock. The current folder is kept; older folders and leftovers of
+    interrupted builds are removed.
     """
     private_folder(index)
     _remove_leftovers(index)
@@ -122,10 +122,16 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # the folder may have filled the disk
         raise
-    # The pointer comes last: until then readers open the old folder, and a build that is killed
-    # leaves nothing but a folder that the next one removes.
-    _write_durably(index / POINTER, folder.name)
     return folder
+
+
+def make_current(folder: Path) -> None:
+    """Let readers open this index folder from now on.
+
+    Until then they open the old one, which is kept for those that have it open. A build that is
+    killed before leaves nothing but a folder that the next one removes.
+    """
+    _write_durably(folder.parent / POINTER, folder.name)
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:

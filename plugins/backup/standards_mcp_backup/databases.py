@@ -1,0 +1,84 @@
+"""Copy and overwrite SQLite databases that other processes are using."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from standards_mcp.files import full_disk, open_private
+
+from .errors import BackupError
+
+_BUSY_SECONDS: Final = 60.0
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Write one state of a database to a new file, while other processes may be writing.
+
+    Raises:
+        BackupError: The database is damaged or in use for too long, or the copy cannot be written.
+    """
+    with _explained(source):
+        open_private(target).close()
+        with closing(_connect(source)) as connection, closing(_connect(target)) as copy:
+            # In one step: between two steps, another process could write, and the copy begin anew.
+            connection.backup(copy, progress=_limit(source))
+    check_database(target)
+
+
+def check_database(path: Path) -> None:
+    """Read all pages of a database.
+
+    Raises:
+        BackupError: The file is no database, or is damaged.
+    """
+    with _explained(path), closing(_connect(path)) as connection:
+        (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if result != "ok":
+            raise sqlite3.DatabaseError(result)
+
+
+def overwrite_database(target: Path, source: Path) -> None:
+    """Replace the content of a database by that of another one, in a single transaction.
+
+    Other processes may have the target open: they see the old content until the end, then the new
+    one. If this process is killed, the old content stays.
+
+    Raises:
+        BackupError: The target is damaged, has another page size, or is in use for too long.
+    """
+    with (
+        _explained(target),
+        closing(_connect(source)) as connection,
+        closing(_connect(target)) as overwritten,
+    ):
+        connection.backup(overwritten, progress=_limit(target))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Not read-only: what a killed process left in the journal must be applied first.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
+
+
+def _limit(path: Path) -> Callable[[int, int, int], None]:
+    """Return the progress callback of a backup, which would wait for other processes for ever."""
+    end = time.monotonic() + _BUSY_SECONDS
+
+    def check(status: int, _remaining: int, _total: int) -> None:
+        if status != sqlite3.SQLITE_DONE and time.monotonic() > end:
+            raise BackupError(f"{path}: another process keeps using it; try again later")
+
+    return check
+
+
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        reason = full_disk.MESSAGE if full_disk.is_full(error, path) else error
+        raise BackupError(f"{path}: {reason}") from error
