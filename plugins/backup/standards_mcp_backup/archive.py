@@ -14,7 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, Literal
@@ -194,9 +194,14 @@ class ArchiveReader:
         for name, member in wanted.items():
             target = folder.joinpath(*PurePosixPath(name).parts)
             private_folder(target.parent)
-            with self._archive.open(name) as source, open_private(target) as file:
-                if _copy(source, file, member.size) != member.sha256:
-                    raise BackupError(f"{self._path} is damaged: {name} has other bytes")
+            with (
+                _explained(self._path),
+                self._archive.open(name) as source,
+                open_private(target) as file,
+            ):
+                digest = _copy(source, file, member.size)
+            if digest != member.sha256:
+                raise BackupError(f"{self._path} is damaged: {name} has other bytes")
 
 
 @contextmanager
@@ -206,13 +211,20 @@ def reading_archive(path: Path) -> Generator[ArchiveReader]:
     Raises:
         BackupError: As `ArchiveReader`, or the file cannot be read.
     """
+    with ExitStack() as stack:
+        with _explained(path):
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            reader = ArchiveReader(archive, path)
+        yield reader
+
+
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            yield ArchiveReader(archive, path)
-    except FileNotFoundError as error:
-        raise BackupError(f"{error.filename or path}: no such file") from None
+        yield
     except _READ_ERRORS as error:
-        raise BackupError(f"{path} cannot be read: {error}") from error
+        full = full_disk.MESSAGE if full_disk.is_full(error) else ""
+        raise BackupError(f"{path} cannot be read or unpacked: {full or error}") from error
 
 
 def _check_member(path: Path, info: zipfile.ZipInfo, member: Member) -> None:

@@ -85,7 +85,9 @@ def backup(invocation: _Invocation, file: Path, without: tuple[str, ...]) -> Rep
     }
     lines = [f"Wrote {file} ({size:,} bytes): {', '.join(saved) or 'no data'}"]
     lines += [f"No data on this machine: {', '.join(empty)}"] if empty else []
-    return Report(data, lambda: "\n".join(lines), notes=_secret_notes(writer.manifest.secrets))
+    secrets = ", ".join(writer.manifest.secrets)
+    notes = [f"Not in the archive, because they are secret: {secrets}"] if secrets else []
+    return Report(data, lambda: "\n".join(lines), notes=notes)
 
 
 @click.command(epilog=examples("restore standards.zip --dry-run", "restore standards.zip"))
@@ -126,10 +128,11 @@ def restore(
     done = [*([CONFIGURATION] if config else []), *backups]
     data = {"file": str(file), "restored": [] if dry_run else done, "secrets": manifest.secrets}
     lines = [f"{file} can be restored" if dry_run else f"Restored {', '.join(done) or 'nothing'}"]
-    if CONFIGURATION in names:
-        place = config or host.loaded.file
-        lines.append(f"{place} {'is from the backup' if config else 'stays as it is'}")
-    notes = _secret_notes(manifest.secrets) + [
+    if CONFIGURATION in names and config is None:
+        lines.append(f"{host.loaded.file} stays as it is")
+    secrets = ", ".join(manifest.secrets)
+    notes = [f"Set again, because no secret is in the archive: {secrets}"] if secrets else []
+    notes += [
         f"An earlier restore did not end; the data before it are in {path}" for path in earlier
     ]
     return Report(data, lambda: "\n".join(lines), notes=notes)
@@ -245,7 +248,3 @@ def _versions(host: Host, names: Iterable[str]) -> dict[str, str]:
     return {"standards-mcp": version("standards-mcp")} | {
         info.distribution: info.version for info in infos
     }
-
-
-def _secret_notes(secrets: Collection[str]) -> list[str]:
-    return [f"Not in the archive, because secret: {', '.join(secrets)}"] if secrets else []

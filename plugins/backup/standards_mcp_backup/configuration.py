@@ -18,11 +18,13 @@ _REFERENCE: Final = re.compile(r"\$\{\w+\}")
 
 
 def without_secrets(text: str, host: Host) -> tuple[str, list[str]]:
-    """Return the text of a configuration file without its secrets, and their keys.
+    """Return the text of a configuration file without its secrets, and the names of these.
+
+    The names are the keys of values that were left out, and references to variables.
 
     A value is left out if its key looks secret, if it has a known secret or the password of an
     address, or if it is a setting of a plugin that is not loaded here: only the plugin knows
-    whether it is secret. A reference to an environment variable stays. Comments are left out, too.
+    whether it is secret. A reference such as ``${TOKEN}`` stays. Comments are left out, too.
 
     Args:
         text: The file, which is valid.
@@ -35,7 +37,12 @@ def without_secrets(text: str, host: Host) -> tuple[str, list[str]]:
         for table in tables:
             parent = parent[table]
         del parent[key]
-    return tomlkit.dumps(values), [".".join(path) for path in secrets]
+    references = {
+        str(value)
+        for path, value in _leaves(values)
+        if any(map(looks_secret, path)) and _is_reference(value)
+    }
+    return tomlkit.dumps(values), [*(".".join(path) for path in secrets), *sorted(references)]
 
 
 def secret_variables(host: Host) -> list[str]:
@@ -56,11 +63,15 @@ def _leaves(table: dict[str, Any], path: _Path = ()) -> Iterator[tuple[_Path, ob
 
 
 def _is_secret(path: _Path, value: object, host: Host) -> bool:
-    if isinstance(value, str) and _REFERENCE.fullmatch(value):
+    if _is_reference(value):
         return False
     text = json.dumps(value, ensure_ascii=False, default=str)
     has_secret_key = any(map(looks_secret, (*path, *_keys(value))))
     return has_secret_key or host.mask(text) != text or _is_unknown(path, host)
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
 
 
 def _keys(value: object) -> Iterator[str]:

@@ -1,0 +1,35 @@
+"""Start the program in processes of their own, and kill them at any moment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+
+def started(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start the program."""
+    program = [sys.executable, "-m", "standards_mcp", *map(str, arguments)]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(*arguments: str | Path) -> str:
+    """Run the program to its good end, and return its output."""
+    process = started(*arguments)
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return output
+
+
+def killed(seconds: float, chance: Random, *arguments: str | Path) -> bool:
+    """Start the program, kill it at a moment within so many seconds; True if it was at work.
+
+    Most kills come in the second half, since the program imports its modules in the first one.
+    """
+    process = started(*arguments)
+    time.sleep(chance.triangular(0, seconds, 0.8 * seconds))
+    process.kill()
+    process.communicate()
+    return process.returncode < 0
