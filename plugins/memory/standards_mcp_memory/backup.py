@@ -47,24 +47,24 @@ class MemoryBackup:
             BackupError: A collection is damaged, or collections are created and deleted all the
                 time.
         """
+        reason = ""
         for _ in range(_ATTEMPTS):
             if not (self._folder / META_NAME).exists():
                 return
             # A copy is consistent if no collection was created or deleted meanwhile. The process
             # that has the store open holds its lock for hours, so the lock is no help here.
-            before = self._stamp()
             try:
+                before = self._stamp()
                 self._copy(folder)
-            except (OSError, BackupError, ValueError):
-                if before == self._stamp():
-                    raise
-            else:
                 if before == self._stamp():
                     return
+                reason = "collections are created and deleted all the time; try again later"
+            except (OSError, BackupError) as error:
+                reason = str(error)
             shutil.rmtree(folder)
             private_folder(folder)
             time.sleep(_PAUSE_SECONDS)
-        raise BackupError(f"the collections in {self._folder} keep changing; try again later")
+        raise BackupError(f"the memory store in {self._folder} cannot be copied: {reason}")
 
     @contextmanager
     def restoring(self, folder: Path) -> Generator[Callable[[], None]]:
@@ -115,12 +115,13 @@ def _collections(meta: Path) -> set[str]:
     """Return the names of the collections in a list of Qdrant.
 
     Raises:
-        OSError: The list cannot be read.
-        ValueError: The list is damaged.
-        BackupError: A name is no name of a folder.
+        BackupError: The list cannot be read, or a name is no name of a folder.
     """
-    data: dict[str, Any] = json.loads(meta.read_text("utf-8"))
-    names = set(data["collections"])
+    try:
+        data: dict[str, Any] = json.loads(meta.read_text("utf-8"))
+        names = set(data["collections"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BackupError(f"{meta} cannot be read: {error}") from error
     if any(Path(name).name != name or name in {"", ".."} for name in names):
         raise BackupError(f"{meta} has a collection with the name of another folder")
     return names
