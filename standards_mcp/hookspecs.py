@@ -84,7 +84,7 @@ def register_commands() -> Iterable[click.Command]:
 
 @hookspec
 def register_backup() -> Any:
-    """Return the plugin's `standards_mcp_backup.Backup`, or None if it has no data here."""
+    """Return a `standards_mcp_backup.Backup`, or None. Called for ``backup`` and ``restore``."""
 
 
 @hookspec
