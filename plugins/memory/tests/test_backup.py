@@ -124,7 +124,8 @@ def test_an_empty_machine_gives_the_same_answers(folder: Path):
     finished("restore", "backup.zip", "--yes")
     assert finished(*question) == before
     if os.name != "nt":
-        modes = {path.stat().st_mode & 0o077 for path in folder.rglob("*")}
+        files = (path for path in folder.rglob("*") if path.name != ".lock")  # of Qdrant, empty
+        modes = {path.stat().st_mode & 0o077 for path in files}
         assert modes == {0}
 
 

@@ -21,7 +21,7 @@ def audit() -> None:
     "verify",
     epilog=examples("audit verify", "audit verify audit-2025.jsonl audit.jsonl"),
 )
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 @reports
 def verify_command(invocation: ServerCommands, files: tuple[Path, ...]) -> Report:
@@ -39,7 +39,10 @@ def verify_command(invocation: ServerCommands, files: tuple[Path, ...]) -> Repor
         chosen = rotated(path)
     elif len(chosen) == 1:
         chosen = rotated(chosen[0])
-    verdict = verify(chosen, has_older=len(chosen) > 1)
+    try:
+        verdict = verify(chosen, has_older=len(chosen) > 1)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     data = {"files": [str(path) for path in chosen], **asdict(verdict)}
     return Report(data, lambda: _text(verdict), 1 if verdict.problem else 0)
 

@@ -118,11 +118,18 @@ def database(folder: Path) -> Iterator[Database]:
         yield opened
 
 
+def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build an index, and make it the current one."""
+    built = generation.build(database, index, model, dimensions)
+    generation.make_current(built)
+    return built
+
+
 @pytest.fixture
 def built(folder: Path, database: Database) -> Path:
     for each, (hash_, _text) in enumerate(database.texts_without_vector("m")):
         database.add_vectors("m", [(hash_, np.eye(8, dtype="<f4")[each].tobytes())])
-    return generation.build(database, folder / "index", "m", 8)
+    return build(database, folder / "index", "m", 8)
 
 
 @pytest.mark.parametrize("operation", ["replace", "read_text"])
@@ -137,7 +144,7 @@ def test_a_pointer_that_another_process_holds_for_a_moment_is_waited_for(
         return real(path, *arguments)
 
     monkeypatch.setattr(Path, operation, sometimes)
-    newest = generation.build(database, built.parent, None, 0)
+    newest = build(database, built.parent, None, 0)
     assert generation.current_folder(built.parent) == newest
     assert held == []
 
@@ -146,9 +153,9 @@ def test_the_old_index_stays_until_the_build_after_the_next(
     built: Path, database: Database, folder: Path
 ):
     reader = Generation(built)
-    second = generation.build(database, folder / "index", None, 0)
+    second = build(database, folder / "index", None, 0)
     assert built.exists()
-    generation.build(database, folder / "index", None, 0)
+    build(database, folder / "index", None, 0)
     assert not built.exists()
     assert second.exists()
     if os.name == "posix":
@@ -165,7 +172,7 @@ def test_what_interrupted_builds_left_is_removed_by_the_next(
     left.mkdir()
     (left / "half").write_text("half")
     (folder / "index" / "current.12345678.tmp").write_text("half")
-    generation.build(database, folder / "index", None, 0)
+    build(database, folder / "index", None, 0)
     assert not left.exists()
     assert sorted(path.name for path in (folder / "index").glob("*.tmp")) == []
     assert built.exists()
