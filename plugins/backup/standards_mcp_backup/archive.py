@@ -6,6 +6,7 @@ A member's name is a part, such as ``plugins/catalog``, and a path inside of the
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -124,7 +125,7 @@ def writing_archive(target: Path) -> Generator[tuple[ArchiveWriter, Path]]:
         if target.exists() and not target.is_file():
             raise BackupError(f"{target} is not a file; name a new one")
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
-        private_folder(work)
+        work.mkdir(0o700)
         try:
             with open_private(work / "archive") as file:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -191,17 +192,39 @@ class ArchiveReader:
                 f"{self._path} needs {2 * needed:,} bytes on the disk of {folder}, which has "
                 f"{free:,}; make room first"
             )
-        for name, member in wanted.items():
+        for name in wanted:
             target = folder.joinpath(*PurePosixPath(name).parts)
             private_folder(target.parent)
-            with (
-                _explained(self._path),
-                self._archive.open(name) as source,
-                open_private(target) as file,
-            ):
-                digest = _copy(source, file, member.size)
-            if digest != member.sha256:
-                raise BackupError(f"{self._path} is damaged: {name} has other bytes")
+            with open_private(target) as file:
+                self._copy(name, file)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a member, after a look at the whole archive.
+
+        Raises:
+            BackupError: The archive has no such member, or any member is damaged.
+        """
+        content = io.BytesIO()
+        with Path(os.devnull).open("wb") as nowhere:
+            for each in self.manifest.members:
+                self._copy(each, content if each == name else nowhere)
+        if name not in self.manifest.members:
+            raise BackupError(f"{self._path} has no {name}")
+        return content.getvalue()
+
+    def _copy(self, name: str, target: IO[bytes]) -> None:
+        """Write the content of a member to a file.
+
+        Raises:
+            BackupError: The content is not what the manifest says, or cannot be written.
+        """
+        member, digest = self.manifest.members[name], hashlib.sha256()
+        with _explained(self._path), self._archive.open(name) as source:
+            while block := source.read(_BLOCK):  # it has the size that was checked, at most
+                digest.update(block)
+                target.write(block)
+        if digest.hexdigest() != member.sha256:
+            raise BackupError(f"{self._path} is damaged: {name} has other bytes")
 
 
 @contextmanager
@@ -244,13 +267,3 @@ def _check_member(path: Path, info: zipfile.ZipInfo, member: Member) -> None:
         raise BackupError(f"{path} has a member that no backup has: {printable(name)}")
     if info.file_size != member.size or info.compress_type not in _METHODS:
         raise BackupError(f"{path} is damaged: {printable(name)} has another size or compression")
-
-
-def _copy(source: IO[bytes], target: IO[bytes], size: int) -> str:
-    """Copy bytes, *size* + 1 at most, and return their SHA-256."""
-    digest, rest = hashlib.sha256(), size + 1
-    while block := source.read(min(_BLOCK, rest)):
-        digest.update(block)
-        target.write(block)
-        rest -= len(block)
-    return digest.hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -113,7 +112,7 @@ def restore(
         names = [name for name in parts if name not in without]
         config = _missing_config(invocation) if CONFIGURATION in names else None
         if config and not dry_run:
-            _restore_config(reader, config)
+            replace_privately(config, reader.read(f"{CONFIGURATION}/{_FILE_NAME}"))
         host = _load(invocation, manifest.secrets if config else ())
         backups = backups_of(host, (name for name in names if name != CONFIGURATION))
         with _locked(host.state_dir), _checked(host, reader, backups) as replacements:
@@ -153,13 +152,6 @@ def _missing_config(invocation: _Invocation) -> Path | None:
     """Return the path for a new configuration file, or None if there is one."""
     paths = invocation.sources.paths
     return None if any(path.exists() for path in paths) else paths[-1]
-
-
-def _restore_config(reader: ArchiveReader, path: Path) -> None:
-    """Write the configuration file, after a look at the whole archive."""
-    with tempfile.TemporaryDirectory() as folder:
-        reader.extract(reader.manifest.parts, Path(folder))
-        replace_privately(path, Path(folder, CONFIGURATION, _FILE_NAME).read_bytes())
 
 
 def _load(invocation: _Invocation, secrets: Collection[str]) -> Host:

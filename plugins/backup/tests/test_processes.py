@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from support.killing import finished, killed, started
 from support.records import record
 
@@ -175,6 +176,16 @@ def test_a_process_that_serves_sees_the_restored_catalog(folder: Path):
     result = store.search("learners count 9 zebras", 3)
     assert (result.hits[0].record.id, result.notes[1:]) == ("N00009", ())
     store.close()
+
+
+def test_a_restore_waits_for_no_import(folder: Path):
+    finished("data", "import", write_standards("N", 5))
+    finished("backup", "new.zip")
+    with FileLock(folder / "catalog.lock"):
+        process = started("restore", "new.zip", "--yes")
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "another process has been writing" in errors
 
 
 def test_an_empty_machine_gives_the_same_answers(

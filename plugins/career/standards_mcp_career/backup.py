@@ -30,12 +30,16 @@ class CareerBackup:
 
     @contextmanager
     def restoring(self, folder: Path) -> Generator[Callable[[], None]]:
-        """Check a copy, and bring it and the present database to the newest version.
+        """Check a copy, and bring it to the newest version.
 
         Servers need not end: they see the old data until the end, then the new ones.
         """
         copy = folder / _NAME
         check_database(copy)
-        for path in (copy, self._path):
-            open_store(path).close()
-        yield lambda: overwrite_database(self._path, copy)
+        open_store(copy).close()
+
+        def replace() -> None:
+            open_store(self._path).close()  # creates a missing file
+            overwrite_database(self._path, copy)
+
+        yield replace

@@ -54,6 +54,8 @@ class MemoryBackup:
             # A copy is consistent if no collection was created or deleted meanwhile. The process
             # that has the store open holds its lock for hours, so the lock is no help here.
             try:
+                if (self._folder / RESTORED_NAME).exists():  # of a restore that was killed
+                    self._lock().release()
                 before = self._stamp()
                 self._copy(folder)
                 if before == self._stamp():
@@ -79,6 +81,18 @@ class MemoryBackup:
         copied = {path.name for path in (folder / COLLECTIONS_NAME).iterdir()}
         if not copied <= _collections(folder / META_NAME):
             raise BackupError("the copy of the memories has other collections than its list")
+        lock = self._lock()
+        try:
+            yield lambda: restore(self._folder, folder)
+        finally:
+            lock.release()
+
+    def _lock(self) -> FileLock:
+        """Return the lock of the store, which is held; an interrupted restore is complete then.
+
+        Raises:
+            BackupError: Another program has the store open, or the store is damaged.
+        """
         lock = FileLock(private_folder(self._folder) / LOCK_NAME)
         try:
             lock_folder(self._folder, lock, time.monotonic() + self._lock_wait)
@@ -92,10 +106,7 @@ class MemoryBackup:
                 f"the memory store in {self._folder} is damaged ({error}); move it away, and try "
                 "again"
             ) from error
-        try:
-            yield lambda: restore(self._folder, folder)
-        finally:
-            lock.release()
+        return lock
 
     def _copy(self, folder: Path) -> None:
         names = _collections(self._folder / META_NAME)

@@ -190,7 +190,11 @@ def test_a_restore_that_ends_at_any_line_leaves_the_old_store_or_the_new_one(
         subprocess.run(["cp", "-r", str(folder), str(store)], check=True)
         program = [sys.executable, "-c", KILLED_INSIDE, str(step), str(store), str(copy)]
         code = subprocess.run(program, check=False).returncode
-        states.append(contents(store))
+        saved = tmp_path / f"saved-{step}"
+        saved.mkdir()
+        MemoryBackup(store, 1).save(saved)  # before anything else opens the store
+        states.append(contents(saved))
+        assert states[-1] == contents(store)
         if code == 0:
             break
     assert len(states) > 15
