@@ -84,7 +84,11 @@ def register_commands() -> Iterable[click.Command]:
 
 @hookspec
 def register_backup() -> Any:
-    """Return a `standards_mcp_backup.Backup`, or None. Called for ``backup`` and ``restore``."""
+    """Return the plugin's `standards_mcp_backup.Backup`, or None if it has no data on this machine.
+
+    Called only for ``standards-mcp backup`` and ``restore``.
+    """
+    return None
 
 
 @hookspec

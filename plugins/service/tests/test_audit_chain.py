@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from standards_mcp.server.audit import audited
 from support.hosts import MakeHost
 
 from standards_mcp.cli import cli
+from standards_mcp.server.auditing import audited
 from standards_mcp_service.audit_chain import Verdict, rotated, verify
 
 
@@ -161,7 +161,7 @@ WRITER = """
     from standards_mcp.config.loading import LoadedSettings
     from standards_mcp.config.models.settings import Settings
     from standards_mcp.host import Host
-    from standards_mcp.server.audit import audited
+    from standards_mcp.server.auditing import audited
 
     path, state = map(Path, sys.argv[1:])
     audit = {"path": path, "max_bytes": 65536, "files": 1000}
