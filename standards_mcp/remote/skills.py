@@ -108,13 +108,13 @@ def _check(raw: Mapping[str, Any]) -> None:
     entry = _Entry.model_validate(raw)
     description = entry.frontmatter.description
     uris, folder = {file.uri for file in entry.resources}, entry.uri.removesuffix(SKILL_FILE)
+    is_whole = len(uris) == len(entry.resources) and all(uri.startswith(folder) for uri in uris)
     raise_first_fault(
         {
             "its description has control characters": printable(description) != description,
             "its URI has another name": not folder.endswith(f"/{entry.frontmatter.name}/"),
+            "its resources are not files of its folder, each once": not is_whole,
             f"its {SKILL_FILE} is not listed": entry.uri not in uris,
-            "a file is listed twice": len(uris) < len(entry.resources),
-            "a file is not in its folder": not all(uri.startswith(folder) for uri in uris),
             "it is too large": sum(file.size for file in entry.resources) > MAX_BYTES,
         }
     )
