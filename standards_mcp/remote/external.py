@@ -201,8 +201,6 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             lists = listing["resources"], listing.get("resourceTemplates", ())
             resources = tuple(
                 self._with_approval(item, ("resourceTemplates", item.resource.uri))
-                if item.template
-                else item
                 for item in read_remote_resources(origin, *lists, self._links)
             )
         routes = self.sign_in.routes() if self.sign_in else ()
