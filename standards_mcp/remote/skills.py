@@ -98,11 +98,7 @@ def read_remote_skill(
 
 
 def _check(raw: Mapping[str, Any]) -> None:
-    """Check an entry.
-
-    Raises:
-        ValueError: Clients would refuse it, or could not show its description.
-    """
+    """Raise a ValueError if clients would refuse an entry, or could not show its description."""
     # Nobody can verify bytes that differ from read to read, so an approval would mean nothing.
     raise_first_fault({"its files are dynamic": raw.get("resources") == "dynamic"})
     entry = _Entry.model_validate(raw)
