@@ -116,7 +116,8 @@ class ContentCalls:
         # Hidden ones are looked up only for an error that says why they are not served.
         match = find_resource(served, uri) or find_resource(items, uri)
         item, variables = match or (None, {})
-        return _require_served("resource", uri, item, map(_uri, served)), variables
+        served_uris = (each.resource.uri for each in served)
+        return _require_served("resource", uri, item, served_uris), variables
 
     async def subscribe(
         self,
@@ -173,8 +174,8 @@ class ContentCalls:
         items = _mentionable(self._visible(context.principal).resources, context)
         served = visible(items)
         # If two resources have one URI, the second is hidden.
-        item = next((item for item in (*served, *items) if _uri(item) == uri), None)
-        return _require_served("resource", uri, item, map(_uri, served))
+        item = next((item for item in (*served, *items) if item.resource.uri == uri), None)
+        return _require_served("resource", uri, item, (each.resource.uri for each in served))
 
     async def complete(
         self,
@@ -194,7 +195,8 @@ class ContentCalls:
             InvalidInputError: There is no such argument.
         """
         refuse_unknown({argument: typed}, item.arguments.schema["properties"])
-        completer = item.completers.get(argument)
+        declared = item.prompt if isinstance(item, RegisteredPrompt) else item.resource
+        completer = declared.complete.get(argument)
         if completer is None:
             return _completion(())
         call = Call(
@@ -216,10 +218,6 @@ class ContentCalls:
 def _mentionable(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
     """Return the items that errors may mention; restricted callers must not see hidden ones."""
     return visible(items) if context.principal.is_restricted else items
-
-
-def _uri(item: RegisteredResource) -> str:
-    return item.resource.uri
 
 
 def _require_served(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import pydantic_core
 
-from standards_mcp.plugin import Completer, Message, Prompt
+from standards_mcp.plugin import Message, Prompt
 
 from .arguments import context_argument, read_signature
 from .base import Contribution, check_completers, naming_declaration, read_common
@@ -29,11 +29,6 @@ class RegisteredPrompt(Contribution):
     kind = "prompt"
     prompt: Prompt
     context: str = ""
-
-    @property
-    def completers(self) -> Mapping[str, Completer]:
-        """The completers, by the names of the arguments."""
-        return self.prompt.complete
 
 
 @dataclass(frozen=True, slots=True)

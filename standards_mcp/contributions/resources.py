@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pydantic_core
 
 from standards_mcp._utils.text import json_copy
-from standards_mcp.plugin import Completer, Resource
+from standards_mcp.plugin import Resource
 
 from .arguments import read_signature
 from .base import Contribution, check_completers, naming_declaration, raise_first_fault, read_common
@@ -56,11 +56,6 @@ class RegisteredResource(Contribution):
     is_listed: bool = True
     skill: str = ""
     template: Template | None = field(repr=False)
-
-    @property
-    def completers(self) -> Mapping[str, Completer]:
-        """The completers, by the names of the template's variables."""
-        return self.resource.complete
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
         """Return the values of the variables in *uri*, or None if the URI does not match."""
@@ -149,12 +144,14 @@ def contents_of(value: object, resource: Resource) -> Contents:
         size = len(value.encode()) if isinstance(value, str) else len(value)
         if mime_type == VIEW_TYPE and size > _MAX_VIEW:
             raise ValueError(f"the view has {size:,} bytes; clients take at most {_MAX_VIEW:,}")
-        default_type = "text/plain" if isinstance(value, str) else "application/octet-stream"
-        mime_type = mime_type or default_type
-        return Contents(value, mime_type, item_meta=resource.meta, fixed=resource.fixed)
-    text = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2).decode()
-    mime_type = mime_type or "application/json"
-    return Contents(text, mime_type, item_meta=resource.meta, fixed=resource.fixed)
+        data, default = (
+            value,
+            "text/plain" if isinstance(value, str) else "application/octet-stream",
+        )
+    else:
+        encoded = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2)
+        data, default = encoded.decode(), "application/json"
+    return Contents(data, mime_type or default, item_meta=resource.meta, fixed=resource.fixed)
 
 
 def find_resource(

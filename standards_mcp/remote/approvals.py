@@ -291,7 +291,10 @@ class Approvals:
             content = _File.model_validate(json.loads(self._file.read_bytes()))
             if digest(content.approved) != content.sha256:
                 raise ValueError("its content does not have its sha256")  # noqa: TRY301
-            self._approved, self.problem = _by_key(content.approved), ""
+            lists, self.problem = content.approved, ""
+            self._approved = {
+                (kind, name): lists[kind][name] for kind in lists for name in lists[kind]
+            }
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError) as exc:
@@ -318,11 +321,3 @@ class Approvals:
         private_folder(self._file.parent)
         with filelock.FileLock(self._file.with_suffix(".lock"), _LOCK_SECONDS, FILE_MODE):
             yield
-
-
-def _by_key(lists: Mapping[str, Mapping[str, Definition]]) -> dict[Key, Definition]:
-    return {
-        (kind, name): definition
-        for kind, items in lists.items()
-        for name, definition in items.items()
-    }

@@ -113,7 +113,10 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self._links = Links()
         self.approvals: Approvals | None = None
         if settings.approve == "first":
-            self.approvals = Approvals(context.name, context.state_dir / _approvals_name(settings))
+            # Not by `env` and `headers`, because users replace the API keys in them.
+            program = digest(settings.model_dump(mode="json", include=_PROGRAM_KEYS))
+            file = context.state_dir / f"approved-{program[:12]}.json"
+            self.approvals = Approvals(context.name, file)
         self._withheld_reasons: Mapping[Key, str] = {}
         super().__init__(settings, context, identity, settings.start_timeout)
 
@@ -201,8 +204,6 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             lists = listing["resources"], listing.get("resourceTemplates", ())
             resources = tuple(
                 self._with_approval(item, ("resourceTemplates", item.resource.uri))
-                if item.template
-                else item
                 for item in read_remote_resources(origin, *lists, self._links)
             )
         routes = self.sign_in.routes() if self.sign_in else ()
@@ -286,12 +287,3 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         """Subscribe to a resource, but not with the operator's account for another caller."""
         if self.sign_in is None or self.sign_in.is_for_operator(CALLER.get()):
             await super().subscribe(uri)
-
-
-def _approvals_name(settings: ServerSettings) -> str:
-    """Return the name of the file of approvals, which depends on the program or the address.
-
-    It does not depend on `env` and `headers`, because users replace the API keys in them.
-    """
-    program = digest(settings.model_dump(mode="json", include=_PROGRAM_KEYS))
-    return f"approved-{program[:12]}.json"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from standards_mcp._utils.text import readable
 from standards_mcp.contributions.arguments import UncheckedArguments
@@ -14,6 +14,7 @@ from standards_mcp.contributions.base import MAX_NAME, common_fields, portable_n
 from standards_mcp.contributions.resources import (
     Contents,
     RegisteredResource,
+    Template,
     template_of,
 )
 from standards_mcp.plugin import Resource
@@ -37,12 +38,6 @@ _LINKS_NAME: Final = "linked"
 _MAX_LINKS: Final = 1000
 
 
-class _Matcher(Protocol):
-    def match(self, uri: str, /) -> Mapping[str, Any] | None:
-        """Return None if the URI does not match."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class WholeUri:
     """A template whose URIs are sent to the server unparsed. See `Template`.
@@ -54,7 +49,7 @@ class WholeUri:
         skills: See `Origin`.
     """
 
-    matcher: _Matcher
+    matcher: Template | Links
     earlier: tuple[RegisteredResource, ...] = field(default=(), compare=False, repr=False)
     skills: tuple[str, ...] = ()
 

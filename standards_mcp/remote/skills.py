@@ -98,23 +98,19 @@ def read_remote_skill(
 
 
 def _check(raw: Mapping[str, Any]) -> None:
-    """Check an entry.
-
-    Raises:
-        ValueError: Clients would refuse it, or could not show its description.
-    """
+    """Raise a ValueError if clients would refuse an entry, or could not show its description."""
     # Nobody can verify bytes that differ from read to read, so an approval would mean nothing.
     raise_first_fault({"its files are dynamic": raw.get("resources") == "dynamic"})
     entry = _Entry.model_validate(raw)
     description = entry.frontmatter.description
     uris, folder = {file.uri for file in entry.resources}, entry.uri.removesuffix(SKILL_FILE)
+    is_whole = len(uris) == len(entry.resources) and all(uri.startswith(folder) for uri in uris)
     raise_first_fault(
         {
             "its description has control characters": printable(description) != description,
             "its URI has another name": not folder.endswith(f"/{entry.frontmatter.name}/"),
+            "its resources are not files of its folder, each once": not is_whole,
             f"its {SKILL_FILE} is not listed": entry.uri not in uris,
-            "a file is listed twice": len(uris) < len(entry.resources),
-            "a file is not in its folder": not all(uri.startswith(folder) for uri in uris),
             "it is too large": sum(file.size for file in entry.resources) > MAX_BYTES,
         }
     )

@@ -364,7 +364,9 @@ class Subscriptions:
             try:
                 await session.ended.wait()
             finally:
-                await self._unsubscribe(session, uri)
+                if not session.ended.is_set():
+                    with anyio.move_on_after(_END_SECONDS, shield=True), suppress(MCPError):
+                        await session.request("resources/unsubscribe", {"uri": uri})
         else:
             async with listen(session.client, resource_subscriptions=[uri]) as events:
                 self._confirm(uri, confirmed)
@@ -377,9 +379,3 @@ class Subscriptions:
             self._on_updated(uri)
         else:
             confirmed.set_result(None)
-
-    async def _unsubscribe(self, session: OpenSession, uri: str) -> None:
-        if session.ended.is_set():
-            return
-        with anyio.move_on_after(_END_SECONDS, shield=True), suppress(MCPError):
-            await session.request("resources/unsubscribe", {"uri": uri})

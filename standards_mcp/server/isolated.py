@@ -355,11 +355,11 @@ class _PrivateAnswers:
                 for item in items.tools
             ),
             prompts=tuple(
-                self._described(item, item.prompt, completers=tuple(item.completers))
+                self._described(item, item.prompt, completers=tuple(item.prompt.complete))
                 for item in items.prompts
             ),
             resources=tuple(
-                self._described(item, item.resource, completers=tuple(item.completers))
+                self._described(item, item.resource, completers=tuple(item.resource.complete))
                 for item in items.resources
                 if not item.skill
             ),

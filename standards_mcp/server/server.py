@@ -10,15 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Coroutine,
-    Generator,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import perf_counter
@@ -158,7 +150,7 @@ class HostServer(Server[None]):
         # The local user sees everything, so a change for any caller is in this list, too.
         before, now = self._announced_definitions, definitions_by_kind(self._host.visible())
         old, new = (_files_of_skills(lists.get("resources", ())) for lists in (before, now))
-        for uri in [uri for uri, file in old.items() if new.get(uri, file) != file]:
+        for uri in [uri for uri, file in new.items() if file != old.get(uri)]:
             self._subscriptions.notify_updated(uri)
         await self.notify_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
@@ -245,9 +237,9 @@ class HostServer(Server[None]):
         return answer
 
 
-def _files_of_skills(definitions: Iterable[Any]) -> dict[str, Any]:
+def _files_of_skills(definitions: Collection[Any]) -> dict[str, Any]:
     """Return the files in the entries of skills, with their digests, by their URIs."""
-    entries = (item for item in definitions if isinstance(item, dict))
+    entries: list[Any] = [item for item in definitions if isinstance(item, dict)]
     return {file["uri"]: file for entry in entries for file in entry["resources"]}
 
 

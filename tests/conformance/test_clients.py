@@ -14,7 +14,7 @@ import pytest
 from support.downloads import NODE, node_packages, python_with
 from support.environments import ROOT, run
 from support.environments import TOOLS as PROGRAMS
-from support.http import served_process
+from support.http import served_behind, served_process
 from support.peer import COMMAND, store_snapshot
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -110,7 +110,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", "http", "another server"])
 def with_skills(
     request: pytest.FixtureRequest,
     site: Path,
@@ -121,6 +121,9 @@ def with_skills(
     """Give what a client is told to connect to, to find skills."""
     if request.param == "http":
         with served_process(tmp_path, catalog=starter_catalog, path=site) as found:
+            yield [f"{found}/mcp"]
+    elif request.param == "another server":
+        with served_behind(tmp_path, site, catalog=starter_catalog) as found:
             yield [f"{found}/mcp"]
     else:
         monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)

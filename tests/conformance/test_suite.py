@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.downloads import NODE, node_packages
 from support.environments import ROOT, TOOLS, run
-from support.http import served_process
+from support.http import served_behind, served_process
 
 pytestmark = pytest.mark.processes
 
@@ -33,13 +33,28 @@ def suite() -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("conformance")
-    site = folder / "site"
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = tmp_path_factory.mktemp("site")
     options = ("--offline", "--no-deps", "--no-build-isolation", "--target", site)
     plugins = (ROOT / plugin for plugin in PLUGINS)
     run(TOOLS / "uv", "pip", "install", "--python", sys.executable, *options, *plugins)
-    with served_process(folder, path=site) as found:
+    return site
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[str]:
+    with served_process(tmp_path_factory.mktemp("conformance"), path=site) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=["own", "of another server"])
+def url_of_skills(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, site: Path
+) -> Iterator[str]:
+    if request.param == "own":
+        yield request.getfixturevalue("url")
+        return
+    with served_behind(tmp_path_factory.mktemp("behind"), site) as found:
         yield found
 
 
@@ -71,11 +86,11 @@ CHECKS = {"enumeration": 32, "manifest": 6, "directory": 7}
 @pytest.mark.parametrize("revision", SCORED)
 @pytest.mark.parametrize("scenario", CHECKS)
 def test_every_check_of_the_skills_extension_runs_and_passes(
-    suite: Path, url: str, scenario: str, revision: str, tmp_path: Path
+    suite: Path, url_of_skills: str, scenario: str, revision: str, tmp_path: Path
 ):
     out, name = tmp_path / "out", f"sep-2640-skills-{scenario}"
     options = ("--scenario", name, "--spec-version", revision, "--force", "-o", out)
-    command = (NODE, suite, "server", "--url", f"{url}/mcp", *options)
+    command = (NODE, suite, "server", "--url", f"{url_of_skills}/mcp", *options)
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     statuses = {
         check["id"]: (check["status"], check.get("errorMessage")) for _, check in checks(out)

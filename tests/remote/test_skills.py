@@ -128,7 +128,7 @@ async def test_each_file_is_one_resource_with_the_names_of_the_entry(
             (IMAGE, "plan-it/map.png", None),
         ]
         health = (await check_health(host.manager))["peer"]
-        assert (health.status, health.message) == ("ok", "2 tools, 4 resources")
+        assert (health.status, health.message) == ("ok", "2 tools, 1 skills, 4 resources")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ BYTES = base64.b64encode(b"codes").decode()
         ([{"uri": CODES, "text": "codes "}], False),
         ([{"uri": CODES, "text": "other", "blob": BYTES}], False),
         ([{"uri": CODES, "blob": "co-des"}], False),
-        ([{"uri": CODES, "text": "codes"}] * 2, False),
+        ([{"uri": CODES, "text": "other"}, {"uri": CODES, "text": "codes"}], True),
         ([], False),
     ],
 )
@@ -290,8 +290,8 @@ FRONT = ONE["frontmatter"]
         ({"resources": "dynamic"}, "its files are dynamic"),
         ({"resources": None}, "resources: Input should be a valid list"),
         ({"resources": []}, "its SKILL.md is not listed"),
-        ({"resources": [FILE, FILE]}, "a file is listed twice"),
-        ({"resources": [FILE, {**FILE, "uri": "skill://plan/x"}]}, "not in its folder"),
+        ({"resources": [FILE, FILE]}, "each once"),
+        ({"resources": [FILE, {**FILE, "uri": "skill://plan/x"}]}, "not files of its folder"),
         ({"resources": [FILE] * 513}, "at most 512 items"),
         ({"resources": [{**FILE, "size": (16 << 20) + 1}]}, "it is too large"),
         ({"resources": [{**FILE, "size": -1}]}, "resources.0.size"),

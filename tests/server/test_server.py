@@ -15,7 +15,7 @@ from support.conversations import conversation, request
 from support.hosts import MakeHost, OpenClient
 from support.marks import WARNING
 
-from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
+from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl, resource
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 
@@ -155,6 +155,40 @@ async def test_lists_and_introductions_tell_caches_how_long_and_for_whom_they_ho
     answered = await conversation(host, request(1, "server/discover", **envelope), opens=False)
     result = answered[1]["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (300_000, scope)
+
+
+class PagesPlugin(Plugin):
+    @resource("pages://fixed", fixed=True)
+    def fixed(self) -> str:
+        """Read."""
+        return "fixed"
+
+    @resource("pages://{name}.html", fixed=True)
+    def page(self, name: str) -> dict[str, str]:
+        """Read."""
+        return {"name": name}
+
+    @resource("pages://computed")
+    def computed(self) -> str:
+        """Read."""
+        return "computed"
+
+
+@pytest.mark.parametrize(("auth", "scope"), [({}, "public"), ({"required": True}, "private")])
+async def test_only_fixed_contents_may_be_kept(
+    make_host: MakeHost, auth: dict[str, Any], scope: str
+):
+    host = make_host({"pages": PagesPlugin}, server={"auth": auth})
+    async with Client(build_server(host, "1"), mode="auto") as client:
+        for uri, hints in (
+            ("pages://fixed", (300_000, scope)),
+            ("pages://one.html", (300_000, scope)),
+            ("pages://computed", (0, "private")),
+        ):
+            answer = await client.read_resource(uri)
+            assert (answer.ttl_ms, answer.cache_scope) == hints
+    answered = await conversation(host, request(1, "resources/read", uri="pages://fixed"))
+    assert answered[1]["result"].keys() == {"contents"}, "an earlier protocol has no hints"
 
 
 async def test_logging_is_advertised_to_earlier_clients_only(host: Host):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
+from mcp.client.caching import CacheMode
 from mcp_types import INVALID_PARAMS, ResourceListChangedNotification
 from support.hosts import Install, MakeHost, OpenClient
 from support.skills import MODERN_META, PREFIX, asked
-from support.waiting import until
+from support.waiting import PAUSE, WAIT, until
 
 from standards_mcp import Plugin, Skill, hookimpl
 from standards_mcp.calls.context import Principal
@@ -104,6 +107,7 @@ async def test_a_client_lists_gets_and_verifies_skills(host: Host, meta: dict[st
         data = base64.b64decode(part["blob"]) if "blob" in part else part["text"].encode()
         assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
         assert file["size"] == len(data)
+        assert {key: read[key] for key in read if key not in {"contents", "_meta"}} == hints
 
 
 async def test_files_are_resources_and_folders_are_listed_level_by_level(
@@ -188,6 +192,12 @@ async def test_large_entries_are_listed_page_by_page(make_host: MakeHost, meta: 
     assert wrong["code"] == INVALID_PARAMS
 
 
+async def until_same(read: Callable[[], Awaitable[str]], listed: Callable[[], str]) -> None:
+    with anyio.fail_after(WAIT):
+        while await read() != listed():  # noqa: ASYNC110  - reading is what is tested
+            await anyio.sleep(PAUSE)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
@@ -204,12 +214,13 @@ async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
         (item,) = [each for each in host.visible().skills if each.declared == "plan-it"]
         return next(each["digest"] for each in item.entry["resources"] if each["uri"] == uri)
 
-    async def read() -> str:
-        (part,) = (await client.read_resource(uri)).contents
+    async def read(cache_mode: CacheMode = "bypass") -> str:
+        (part,) = (await client.read_resource(uri, cache_mode=cache_mode)).contents
         return f"sha256:{hashlib.sha256(part.text.encode()).hexdigest()}"
 
     async def listen(client: Client) -> None:
-        async with client.listen(resources_list_changed=True):
+        # The client keeps what it has read until it hears of a change.
+        async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]):
             await anyio.sleep_forever()
 
     async with (
@@ -222,10 +233,12 @@ async def test_an_entry_and_its_bytes_change_together_and_clients_are_notified(
         await anyio.sleep(0.5)  # the start itself is announced, too
         for text in ("other", "again"):  # as long as the text before
             before, heard[:] = listed(), []
+            assert await read("use") == before
             await client.call_tool("rewrite", {"text": text})
             while (entry := listed()) == before:
                 content = await read()
                 assert entry != listed() or content == entry
             assert await read() == listed() == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
             await until(lambda: heard)
+            await until_same(partial(read, "use"), listed)  # the client forgets what it has read
         group.cancel_scope.cancel()

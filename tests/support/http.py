@@ -229,6 +229,33 @@ def served_process(
             process.wait(WAIT)
 
 
+@contextmanager
+def served_behind(folder: Path, site: Path, *, catalog: Path | None = None) -> Iterator[str]:
+    """Serve a host over HTTP, all of whose contributions come from another host; yield its URL.
+
+    Args:
+        site: A folder with the plugins of the other host.
+        catalog: As for `served_process`.
+    """
+    home = folder / "inner"  # elsewhere, it would find the configuration with itself
+    home.mkdir()
+    environment = {
+        "HOME": str(home),
+        "PYTHONPATH": os.pathsep.join((str(site), os.environ["PYTHONPATH"])),
+    }
+    if catalog:
+        environment["STANDARDS_MCP_PLUGINS__CATALOG__PATH"] = str(catalog)
+    program, *options = COMMAND
+    values = {"command": program, "args": [*options, "serve"], "cwd": str(home)}
+    values |= {"prefix": "", "start_timeout": WAIT}
+    values |= {f"env.{name}": value for name, value in environment.items()}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    text = "\n".join(["autoload = false", "[servers.inner]", *lines])
+    (folder / "standards-mcp.toml").write_text(text, encoding="utf-8")
+    with served_process(folder) as url:
+        yield url
+
+
 def _served_url(log: Path) -> str:
     for line in log.read_text(encoding="utf-8").splitlines():
         if '"event": "listening"' in line:
