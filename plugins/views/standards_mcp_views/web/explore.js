@@ -77,6 +77,7 @@ function explorePage() {
 
   function later() {
     clearTimeout(timer);
+    narrowed = search;
     timer = setTimeout(search, PAUSE);
   }
 
