@@ -17,12 +17,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from standards_mcp_career.addresses import RedisAddress
 from standards_mcp_career.answers import Event
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, Outcome, Position, position_of
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
-from standards_mcp_career.settings import RedisAddress
 
 # The table once more, in the words of the states: what the tests compare with.
 ALLOWED = {

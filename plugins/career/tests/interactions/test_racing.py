@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from standards_mcp_career.addresses import RedisAddress
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, apply_event, position_of
 from standards_mcp_career.records import Interaction
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
-from standards_mcp_career.settings import RedisAddress
 from standards_mcp_career.tables import scan
 
 THREADS = 20
@@ -29,7 +29,7 @@ from pathlib import Path
 from standards_mcp_career.interactions import Coordinator
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
-from standards_mcp_career.settings import RedisAddress
+from standards_mcp_career.addresses import RedisAddress
 
 db, address, name = sys.argv[1:]
 store = open_store(Path(db))
