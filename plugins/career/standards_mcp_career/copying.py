@@ -49,10 +49,9 @@ def copy_database(file: Path, address: PostgresAddress) -> dict[str, int]:
         target.writing() as new,
     ):
         for table in _TABLES:
-            columns = [
-                column for column, *_ in new.execute(f"SELECT * FROM {table} LIMIT 0").description
-            ]  # noqa: S608
-            if new.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608
+            rows = new.execute(f"SELECT * FROM {table} LIMIT 1")  # noqa: S608
+            columns = [column for column, *_ in rows.description]
+            if rows.fetchone():
                 raise InvalidInputError(
                     f"The database of {target.key} has records ({table}). Name an empty one."
                 )

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -19,7 +19,9 @@ _CONNECTIONS: Final = 16
 
 
 class _SqliteConnection(sqlite3.Connection):
-    is_lost: ClassVar[bool] = False
+    @property
+    def is_lost(self) -> bool:
+        return False
 
     def stream(self, statement: str, parameters: Sequence[Any] = (), /) -> Iterable[Any]:
         return self.execute(statement, parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from .database import Connection
@@ -160,26 +161,31 @@ def _stored(value: Any) -> str | int | None:
 
 
 def upsert(connection: Connection, records: Iterable[Atom | Opportunity | Interaction]) -> None:
-    """Insert or replace records. Interactions keep their state, which only events change."""
-    is_atom = False
-    for record in records:
-        table, row = _TABLES[type(record)], asdict(record)
-        requirements, replaced = row.pop("requirements", ()), list(row)
-        if isinstance(record, Interaction):
-            row["contact_id"], replaced = "", ["opportunity_id"]  # a column that no code reads
+    """Insert or replace records of different ids.
+
+    Interactions keep their state, which only events change.
+    """
+    # All records of a kind at once: a server then needs one answer, and not one for each.
+    for kind, group in groupby(records, type):
+        table, rows, parts = _TABLES[kind], list[dict[str, Any]](), list[dict[str, Any]]()
+        for record in group:
+            row = asdict(record)
+            for idx, part in enumerate(row.pop("requirements", ())):
+                parts.append({"opportunity_id": row["opportunity_id"], "idx": idx, **part})
+            rows.append(row)
+        replaced = list(rows[0])
+        if kind is Interaction:
+            replaced = ["opportunity_id"]
+            rows = [{**row, "contact_id": ""} for row in rows]  # a column that no code reads
         changes = (f"{_COLUMNS.get(name, name)}" for name in replaced)
         sets = ", ".join(f"{column} = excluded.{column}" for column in changes)
-        insert(connection, table.name, [row], f"ON CONFLICT ({table.key}) DO UPDATE SET {sets}")
-        if isinstance(record, Opportunity):
-            key = {"opportunity_id": record.opportunity_id}
-            connection.execute(
-                "DELETE FROM requirements WHERE opportunity_id = ?", (record.opportunity_id,)
-            )
-            parts = [{**key, "idx": idx, **part} for idx, part in enumerate(requirements)]
+        insert(connection, table.name, rows, f"ON CONFLICT ({table.key}) DO UPDATE SET {sets}")
+        if kind is Opportunity:
+            keys = [(row["opportunity_id"],) for row in rows]
+            connection.executemany("DELETE FROM requirements WHERE opportunity_id = ?", keys)
             insert(connection, "requirements", parts)
-        is_atom |= isinstance(record, Atom)
-    if is_atom:
-        next_number(connection, "atoms")
+        elif kind is Atom:
+            next_number(connection, "atoms")
 
 
 def atoms_revision(connection: Connection) -> int:

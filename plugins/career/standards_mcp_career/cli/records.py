@@ -138,6 +138,11 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         )
         return Report(row, lambda: "\n".join(lines))
 
+    moved = _database_commands(settings)
+    return [import_records, list_records, show_record, *moved, _audit_group(settings)]
+
+
+def _database_commands(settings: CareerSettings) -> list[click.Command]:
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="Target version.")
     @reports
@@ -162,8 +167,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         text = f"{sum(counts.values())} rows of {len(counts)} tables"
         return Report({"rows": counts}, lambda: text)
 
-    audit = _audit_group(settings)
-    return [import_records, list_records, show_record, migrate_database, copy, audit]
+    return [migrate_database, copy]
 
 
 def _require_database(settings: CareerSettings) -> None:
