@@ -39,7 +39,7 @@ def _checked_postgres(secret: SecretStr) -> SecretStr:
     PostgresAddress.parse(secret.get_secret_value())
     if find_spec("psycopg") is None:
         command = install_command("standards-mcp-career", "postgres")
-        raise ValueError(f"PostgreSQL needs its driver: run `{command}`")
+        raise ValueError(f"the driver of PostgreSQL is missing: run `{command}`")
     return secret
 
 

@@ -179,7 +179,7 @@ async def test_what_is_in_memory_only_is_said_once_with_its_key(
         ("postgres", "postgresql://user:hush/hush@host/db", "encode @ as %40"),
         ("postgres", "postgresql://user:hush@hush@host/db", "encode @ as %40"),
         ("postgres", "postgresql://user:hush?hush=1@host/db", "encode @ as %40"),
-        ("postgres", "postgresql://host", "the address is malformed"),
+        ("postgres", "postgresql://db.example", "the address is malformed"),
         ("postgres", "postgresql://host/db?hush", "the address is malformed"),
         ("postgres", "postgresql://host:0/db", "a port from 1 to 65535"),
         ("postgres", "postgresql://one:5432,two:65536/db", "a port from 1 to 65535"),
@@ -225,7 +225,9 @@ async def test_one_database_is_set_and_its_driver_is_there(
             pass
     assert "hush" not in str(raised.value)
     monkeypatch.setattr("standards_mcp_career.settings.find_spec", lambda _: None)
-    with pytest.raises(Exception, match=r"PostgreSQL needs its driver: run `.*\[postgres\]"):
+    with pytest.raises(
+        Exception, match=r"the driver of PostgreSQL is missing: run `.*\[postgres\]"
+    ):
         async with connect(CareerPlugin, name="career", postgres="postgresql://host/db"):
             pass
 
