@@ -112,7 +112,8 @@ def _apply(store: Store, connection: Connection, version: int) -> None:
     else:
         connection.run_script(_script(f"postgres/{version:04}.sql"))
     connection.execute(_VERSION_TABLE)
-    connection.execute("INSERT INTO schema_version VALUES (?, ?)", (version, utc_now()))
+    row = (version, utc_now())
+    connection.execute("INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", row)
 
 
 def _script(name: str) -> str:

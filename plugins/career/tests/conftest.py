@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -50,6 +49,8 @@ class PostgresServer:
         self._data = folder / "data"
         self._options: dict[str, Any] = {}
         if os.getuid() == 0:  # which PostgreSQL refuses
+            import pwd  # noqa: PLC0415  - Windows has none
+
             nobody = pwd.getpwnam("nobody")
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
             self._options = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
@@ -139,8 +140,8 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed")
+    if os.name == "nt" or programs() is None:
+        pytest.skip("PostgreSQL is not installed, or this is Windows")
     # The path of a socket must be short, and the server's user must get there.
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         server = PostgresServer(Path(folder))

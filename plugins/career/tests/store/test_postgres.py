@@ -27,7 +27,7 @@ from standards_mcp_career.schema import LATEST, migrate, open_store, version_of
 from standards_mcp_career.tables import scan, upsert
 
 pytestmark = pytest.mark.slow
-INTERACTIONS = 150
+INTERACTIONS = 100
 IMPORTS = """
 import os, signal, sys, time
 from standards_mcp import ApiError
@@ -129,7 +129,7 @@ def test_a_server_that_is_killed_amid_writes_of_two_nodes_loses_nothing_that_was
     for writer in writers.values():
         writer.stdin.write("\n")
         writer.stdin.flush()
-    for count in (30, 80):
+    for count in (20, 50):
         while receipts_of(opened) < count:
             time.sleep(0.01)
         postgres_server.kill()

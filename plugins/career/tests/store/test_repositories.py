@@ -167,6 +167,14 @@ def test_an_error_undoes_the_whole_transaction(store: Store):
         assert list(scan(connection, Atom)) == []
 
 
+def test_a_transaction_that_its_user_rolls_back_keeps_nothing(store: Store):
+    with store.writing() as connection:
+        upsert(connection, [Atom("a", claim="c")])
+        connection.rollback()
+    with store.writing() as connection:
+        assert list(scan(connection, Atom)) == []
+
+
 def test_the_newest_completed_run_counts_by_its_number(store: Store):
     with store.writing() as connection:
         for number, status in ((9, "completed"), (10, "completed"), (11, "failed")):
