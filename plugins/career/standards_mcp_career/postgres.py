@@ -64,8 +64,9 @@ class _PostgresConnection:
         self._raw.execute(script.encode())
 
     def has_table(self, name: str) -> bool:
-        (found,) = self.execute("SELECT to_regclass(?)", (name,)).fetchone()
-        return found is not None
+        # Not by `to_regclass`: its cache misses a table that was made while this waited for a lock.
+        query = "SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)"
+        return self.execute(query, (name,)).fetchone() is not None
 
     def commit(self) -> None:
         self._raw.commit()

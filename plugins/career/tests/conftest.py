@@ -49,7 +49,7 @@ class PostgresServer:
         self._data = folder / "data"
         self._options: dict[str, Any] = {}
         if os.getuid() == 0:  # which PostgreSQL refuses
-            import pwd  # noqa: PLC0415  - Windows has none
+            import pwd
 
             nobody = pwd.getpwnam("nobody")
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
