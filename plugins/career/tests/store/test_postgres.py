@@ -135,7 +135,8 @@ def test_a_server_that_is_killed_amid_writes_of_two_nodes_loses_nothing_that_was
         postgres_server.kill()
         postgres_server.start()
     printed = {name: writer.communicate(timeout=120) for name, writer in writers.items()}
-    assert {errors for _, errors in printed.values()} == {""}
+    for _, errors in printed.values():  # the driver may warn of a pipeline that was cut off
+        assert all(line.startswith("error ignored") for line in errors.splitlines()), errors
     with opened.reading() as connection:
         receipts = connection.execute(
             "SELECT interaction_id, idempotency_key FROM interaction_receipts"
