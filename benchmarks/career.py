@@ -1,11 +1,12 @@
 """Career: matches of 10,000 atoms beside a plain loop, runs of the index, events and the audit log.
 
-usage: .venv-career/bin/python benchmarks/career.py [--atoms 10000] [--calls 100]
+usage: .venv-career/bin/python benchmarks/career.py [--atoms 10000] [--calls 100] [--postgres URL]
 
 Atoms and opportunities of ten requirements are made of 5,000 made-up words, the frequent ones more
 often. The plain loop scores every verified atom for every requirement, with sets that are made
 once. Everything is in one SQLite file, and the stub makes the vectors, which are in memory and then
 in a folder of LanceDB. Then also a Redis coordinates the interactions, if `redis-server` is there.
+With --postgres, calls alternate between SQLite and that empty database, and nothing else is done.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -147,6 +148,33 @@ def measure(count: int, calls: int, settings: CareerSettings) -> None:
     print(f"memory above the plugin alone  {(filled - alone) / 1024:.0f} MiB")
 
 
+def compare(count: int, calls: int, *stores: CareerSettings) -> None:
+    """Measure a lexical match and an event in two databases, in turns."""
+    with ExitStack() as stack:
+        careers = [stack.enter_context(closing(open_career(settings))) for settings in stores]
+        for career in careers:
+            fill(career, count)
+
+        def match(career: Career, number: int) -> object:
+            return career.matching.match_opportunity(
+                options=Options("lexical", 25, 25), opportunity_id=f"o-{number % 50}"
+            )
+
+        def apply(career: Career, number: int) -> object:
+            return apply_event(career.coordinator, career.audit, f"i-{number}", "Prepare", "key")
+
+        for name, call in (("a match", match), ("an event", apply)):
+            times: list[list[float]] = [[], []]
+            for number in range(calls):
+                for career, taken in zip(careers, times, strict=True):
+                    began = time.perf_counter()
+                    call(career, number)
+                    taken.append((time.perf_counter() - began) * 1000)
+            ratio = statistics.median(times[1]) / statistics.median(times[0])
+            lines = map(shown, times)
+            print(f"{name}: SQLite {next(lines)}; PostgreSQL {next(lines)}; ratio {ratio:.2f}")
+
+
 def peak_kilobytes(*arguments: str) -> int:
     command = [sys.executable, "-c", EMPTY, *arguments]
     return int(subprocess.run(command, capture_output=True, check=True).stdout)
@@ -175,9 +203,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--atoms", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--postgres", type=SecretStr, metavar="URL")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, redis_of(Path(name)) as redis:
         folder = Path(name)
+        if given.postgres:
+            file = CareerSettings(db=folder / "career.db")
+            compare(given.atoms, given.calls, file, CareerSettings(postgres=given.postgres))
+            return
         for settings in (
             CareerSettings(db=folder / "career.db", tokens="original"),
             CareerSettings(db=folder / "meaningful.db"),

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 from operator import attrgetter
-from sqlite3 import Connection
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,7 +14,7 @@ from typing_extensions import TypedDict
 from standards_mcp import InvalidInputError, NotFoundError
 
 from .answers import AuditEvent, TraceAnswer
-from .database import Store
+from .database import Connection, Store
 from .primitives import Clock, NewId, compact_json, sha256, time_id, utc_now
 from .records import Event
 from .tables import insert, parse_object, scan
@@ -146,7 +145,7 @@ class AuditLog:
             "SELECT idx, event_hash FROM audit_events WHERE trace_id = ? ORDER BY idx DESC LIMIT 1",
             (trace_id,),
         ).fetchone()
-        start, previous = (last["idx"] + 1, last["event_hash"]) if last else (0, FIRST_HASH)
+        start, previous = (last[0] + 1, last[1]) if last else (0, FIRST_HASH)
         rows = list[dict[str, Any]]()
         for idx, (event_type, payload, refs) in enumerate(entries, start):
             event = Event(
@@ -166,7 +165,7 @@ class AuditLog:
         """Return a page of a trace's events; an unknown trace has none.
 
         Args:
-            limit: Maximum number of events, -1 for all.
+            limit: Maximum number of events, `ALL_ROWS` for all.
         """
         events = list[AuditEvent]()
         with self.store.reading() as connection:

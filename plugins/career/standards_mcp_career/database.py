@@ -1,60 +1,123 @@
-"""The SQLite database, in a file or in memory: connections and transactions."""
+"""Connections and transactions of a database, whichever engine it has."""
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Generator
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
 from queue import Empty, LifoQueue
-from sqlite3 import Connection
-from typing import Final
+from typing import Any, ClassVar, Final, Protocol
 
 from standards_mcp import ApiError, InvalidInputError
 
-_CONNECTIONS: Final = 16
-"""As many as the host has threads for a plugin."""
-_TIMEOUT_SECONDS: Final = 15
-"""Maximum wait for another writer."""
+TIMEOUT_SECONDS: Final = 15
+"""Maximum wait for another writer, or for a connection."""
 
 
-class Store:
+class Rows(Protocol):
+    """The result of a statement: tuples, in the order of the columns."""
+
+    @property
+    def description(self) -> Any:
+        """A sequence for each column, which begins with its name."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, None at the end."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection of either engine. In statements, parameters are ``?``."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """True if a transaction has begun and not ended, or if the connection is lost."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the server has ended the connection."""
+        ...
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ..., /) -> Rows:
+        """Execute a statement."""
+        ...
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
+        """Execute a statement for each row of parameters."""
+
+    def stream(self, statement: str, parameters: Sequence[Any] = ..., /) -> Iterable[Any]:
+        """Execute a query of many rows, which are read in parts."""
+        ...
+
+    def run_script(self, script: str) -> None:
+        """Execute several statements in the transaction."""
+
+    def has_table(self, name: str) -> bool:
+        """Return True if a table exists."""
+        ...
+
+    def commit(self) -> None:
+        """End the transaction, and keep its changes."""
+
+    def rollback(self) -> None:
+        """End the transaction, if there is one, and undo its changes."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Store(ABC):
     """A database for several threads, with one transaction for each.
 
     A database in memory has one connection, for which threads queue. So a thread inside of one
     transaction must not begin another.
 
+    Attributes:
+        key: The setting that names the database.
+        first_version: The first version of the tables that this engine has.
+
     Args:
-        path: The file, or None for a database in memory.
+        name: The database in messages, without a password.
+        connections: Maximum number of connections.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+    key: ClassVar[str]
+    first_version: ClassVar[int]
+    _begin_reading: ClassVar[str]
+    _begin_writing: ClassVar[str]
+    _errors: ClassVar[type[Exception]]
+    """The common class of the driver's errors."""
+
+    def __init__(self, name: str, connections: int) -> None:
+        self.name = name
         # None is a connection that is not open yet.
         self._pool = LifoQueue[Connection | None]()
         self._is_closed = False
-        for _ in range(_CONNECTIONS if path else 1):
+        for _ in range(connections):
             self._pool.put(None)
-        if path is not None:
-            self._prepare(path)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Begin a transaction that sees one state of the database.
 
         Raises:
             ApiError: The database fails.
-            InvalidInputError: A text has a lone surrogate.
+            InvalidInputError: A text has a character that cannot be stored.
         """
-        return self._transaction("BEGIN")
+        return self._transaction(self._begin_reading)
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Begin the only writing transaction. An error rolls it back.
+        """Begin the only writing transaction of all processes. An error rolls it back.
 
         Raises:
             As `reading`.
         """
-        return self._transaction("BEGIN IMMEDIATE")
+        return self._transaction(self._begin_writing)
 
     def close(self) -> None:
         """Close all connections, those of running transactions after their end."""
@@ -71,23 +134,24 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Connection]:
         try:
-            connection = self._pool.get(timeout=_TIMEOUT_SECONDS)
+            connection = self._pool.get(timeout=TIMEOUT_SECONDS)
         except Empty as error:
             raise self._error("all its connections are in use; try again") from error
         try:
             if self._is_closed:
                 raise self._error("it is closed; restart the server")
             connection = connection or self._connect()
-            connection.execute(begin)
+            connection = self._begin(connection, begin)
             try:
                 yield connection
                 connection.commit()
             except BaseException:
                 # Also after a failed commit: the next user begins a new transaction.
-                connection.rollback()
+                with suppress(self._errors):  # of a lost connection
+                    connection.rollback()
                 raise
-        except sqlite3.Error as error:
-            raise self._error(str(error)) from error
+        except self._errors as error:
+            raise self._failure(error) from error
         except UnicodeEncodeError as error:
             raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
         finally:
@@ -97,47 +161,28 @@ class Store:
                 connection = None
             self._pool.put(connection)
 
-    def _connect(self) -> Connection:
-        connection = sqlite3.connect(
-            self._path or ":memory:",
-            timeout=_TIMEOUT_SECONDS,
-            isolation_level=None,  # else the driver begins transactions by itself
-            check_same_thread=False,
-        )
-        connection.row_factory = sqlite3.Row
+    def _begin(self, connection: Connection, begin: str) -> Connection:
+        """Begin a transaction, in a new connection if the server has ended this one."""
         try:
-            _write_ahead(connection)
-            connection.execute("PRAGMA foreign_keys = ON")
-        except BaseException:
+            connection.execute(begin)
+        except self._errors:
+            if not connection.is_lost:
+                raise
             connection.close()
-            raise
+            connection = self._connect()
+            try:
+                connection.execute(begin)
+            except BaseException:
+                connection.close()
+                raise
         return connection
 
-    def _prepare(self, path: Path) -> None:
-        """Create the file, readable by its user only, because it contains resumes."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-        except OSError as error:
-            raise self._error(error.strerror or str(error)) from error
+    @abstractmethod
+    def _connect(self) -> Connection: ...
+
+    @abstractmethod
+    def _failure(self, error: Any) -> ApiError | InvalidInputError:
+        """Return the error for callers, for an error of the driver."""
 
     def _error(self, cause: str) -> ApiError:
-        name = self._path or "in memory"
-        return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
-
-
-def _write_ahead(connection: Connection) -> None:
-    """Set the journal mode that allows reading while another process writes."""
-    end = time.monotonic() + _TIMEOUT_SECONDS
-    while True:
-        try:
-            # `synchronous` stays FULL: if a power cut took a receipt away, an event would be
-            # applied twice. Three commits take 5 ms.
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            # SQLite does not wait when it upgrades a lock, so this loop waits.
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+        return ApiError(f"The database ({self.name}) failed: {cause}. Its key is {self.key}.")

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from sqlite3 import Connection
 from typing import Any, Final
 
 from standards_mcp import ApiError
@@ -14,10 +13,11 @@ from standards_mcp import ApiError
 from .answers import IndexAnswer, IndexCounts
 from .audit import AuditLog
 from .audit import Entry as AuditEntry
+from .database import Connection
 from .primitives import compact_json, hash64
 from .records import Atom, Entry, Opportunity, Resume
 from .settings import Scope
-from .tables import RUN_NUMBER, insert, next_number, scan
+from .tables import NEWEST_RUN_FIRST, insert, next_number, scan
 from .vectors import Embedder, Key, MemoryVectors, Source, StoredVector
 
 _log = logging.getLogger("standards_mcp.plugins.career")
@@ -40,14 +40,15 @@ def fail_unfinished(connection: Connection) -> None:
 def latest_hashes(connection: Connection, source: Source) -> dict[Key, str]:
     """Return the newest source hash of each artifact in completed runs."""
     rows = connection.execute(
-        # With max(), SQLite returns the other columns of the row with the maximum.
-        f"SELECT artifact_type, artifact_id, source_hash, max({RUN_NUMBER}) "  # noqa: S608
+        "SELECT artifact_type, artifact_id, source_hash FROM ("  # noqa: S608
+        "SELECT artifact_type, artifact_id, source_hash, row_number() OVER "
+        f"(PARTITION BY artifact_type, artifact_id ORDER BY {NEWEST_RUN_FIRST}) AS place "
         "FROM index_entries JOIN index_runs USING (run_id) "
-        "WHERE status = 'completed' AND provider_id = ? AND model_id = ? AND prompt_version = ? "
-        "GROUP BY artifact_type, artifact_id",
+        "WHERE status = 'completed' AND provider_id = ? AND model_id = ? AND prompt_version = ?"
+        ") AS entries WHERE place = 1",
         source,
     )
-    return {(kind, identifier): source_hash for kind, identifier, source_hash, _ in rows}
+    return {(kind, identifier): source_hash for kind, identifier, source_hash in rows}
 
 
 class Indexing:

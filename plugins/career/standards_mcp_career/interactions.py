@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from sqlite3 import Connection
 from typing import Any, Final, NamedTuple, cast
 
 from standards_mcp import ApiError
 
 from .answers import Event, EventAnswer, OutcomeAnswer, OutcomeName
 from .audit import AuditLog
-from .database import Store
+from .database import Connection, Store
 from .tables import insert
 
 STATES: Final = ("Draft", "Ready", "Sent", "Responded", "Closed")
@@ -70,7 +69,7 @@ def damaged_row(what: str, interaction_id: str) -> Outcome:
     """Return the outcome for a damaged ``state`` or ``receipt`` in the database."""
     message = (
         f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
-        "changed. Restore the file of plugins.career.db from a backup."
+        "changed. Restore the database from a backup."
     )
     return Outcome("backend_error", error_message=message)
 

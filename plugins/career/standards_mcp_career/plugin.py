@@ -60,7 +60,8 @@ class CareerPlugin(Plugin[CareerSettings]):
                 self._services.close()
 
     def _warn_about_memory(self) -> None:
-        if self.settings.db is None:
+        is_in_memory = self.settings.database is None
+        if is_in_memory:
             self.context.log.warning(
                 "repositories, audit log, resumes and index runs are in memory, and end with the "
                 "server; plugins.career.db keeps them"
@@ -70,7 +71,7 @@ class CareerPlugin(Plugin[CareerSettings]):
                 "vectors are in memory, and index_build makes them after each start; "
                 "plugins.career.vector_backend keeps them"
             )
-        if self.settings.db is None and self.settings.redis is None:
+        if is_in_memory and self.settings.redis is None:
             self.context.log.warning(
                 "interactions are coordinated in memory, and receipts end with the server; "
                 "plugins.career.redis or plugins.career.db keeps them"

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from standards_mcp import ApiError
 
+from .addresses import RedisAddress
 from .answers import Event, OutcomeName
 from .database import Store
 from .interactions import (
@@ -27,7 +28,6 @@ from .interactions import (
     move_interaction,
     position_of,
 )
-from .settings import RedisAddress
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _PREFIX: Final = "standards-mcp:career:interaction:"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from standards_mcp import ApiError
 
+from .addresses import RedisAddress
 from .audit import AuditLog
 from .database import Store
 from .importing import import_files
@@ -15,7 +16,7 @@ from .interactions import Coordinator
 from .matching import Matching
 from .resumes import Limits
 from .schema import open_store
-from .settings import CareerSettings, RedisAddress
+from .settings import CareerSettings
 from .vectors import MemoryVectors, embedder_of
 
 
@@ -56,7 +57,7 @@ def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
 
         vectors = LanceVectors(settings.lancedb_path, embedder.source)
     with ExitStack() as closing_on_error:
-        store = open_store(settings.db)
+        store = open_store(settings.database)
         closing_on_error.callback(store.close)
         for error in import_files(store, settings.load, settings.tokens)["errors"]:
             raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")

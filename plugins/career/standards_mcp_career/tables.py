@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from sqlite3 import Connection
+from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from .database import Connection
 from .primitives import compact_json
 from .records import (
     Atom,
@@ -22,7 +23,9 @@ from .records import (
 )
 
 _R = TypeVar("_R")
-RUN_NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
+ALL_ROWS: Final = 2**63 - 1
+"""The largest limit of a query."""
+NEWEST_RUN_FIRST: Final = "length(run_id) DESC, run_id DESC"
 """Orders runs by the number in their id, and not by time: clocks may go back."""
 
 
@@ -39,10 +42,10 @@ _TABLES: Final[Mapping[type, _Table]] = {
     Opportunity: _Table("opportunities", "opportunity_id", "opportunity_id"),
     Interaction: _Table("interactions", "interaction_id", "interaction_id"),
     Resume: _Table("resumes", "resume_id", "resume_id", "LEFT JOIN resume_meta USING (resume_id)"),
-    Run: _Table("index_runs", "run_id", RUN_NUMBER),
+    Run: _Table("index_runs", "run_id", "length(run_id), run_id"),
     Entry: _Table("index_entries", "run_id", "artifact_type, artifact_id"),
     StoredDecision: _Table("decision_records", "decision_id", "number"),
-    Event: _Table("audit_events", "trace_id", "trace_id, idx, rowid"),
+    Event: _Table("audit_events", "trace_id", "trace_id, idx"),
 }
 _COLUMNS: Final = {
     "markdown": "resume_md",
@@ -95,7 +98,7 @@ def scan(
     key: str | None = None,
     *,
     column: str | None = None,
-    page: tuple[int, int] = (-1, 0),
+    page: tuple[int, int] = (ALL_ROWS, 0),
 ) -> Iterator[_R]:
     """Yield the records of a kind, in the order of their ids or of writing.
 
@@ -109,7 +112,8 @@ def scan(
     names = [field.name for field in fields(cast("Any", kind)) if field.name != "requirements"]
     columns = ", ".join(_COLUMNS.get(name, name) for name in names)
     condition = "" if key is None else f"WHERE {column or table.key} = ?"
-    rows = connection.execute(
+    read = connection.stream if key is None else connection.execute
+    rows = read(
         f"SELECT {columns} FROM {table.name} {table.join} {condition} "  # noqa: S608
         f"ORDER BY {table.order} LIMIT ? OFFSET ?",
         (*([] if key is None else [key]), *page),
@@ -146,51 +150,57 @@ def insert(
     marks = ", ".join("?" * len(rows[0]))
     connection.executemany(
         f"INSERT INTO {table} ({columns}) VALUES ({marks}) {conflict}",  # noqa: S608
-        (
-            [
-                value if isinstance(value, (str, int)) or value is None else compact_json(value)
-                for value in row.values()
-            ]
-            for row in rows
-        ),
+        ([_stored(value) for value in row.values()] for row in rows),
     )
 
 
+def _stored(value: Any) -> str | int | None:
+    if isinstance(value, int):
+        return int(value)  # PostgreSQL takes no truth value for a number
+    return value if isinstance(value, str) or value is None else compact_json(value)
+
+
 def upsert(connection: Connection, records: Iterable[Atom | Opportunity | Interaction]) -> None:
-    """Insert or replace records. Interactions keep their state, which only events change."""
-    is_atom = False
-    for record in records:
-        table, row = _TABLES[type(record)], asdict(record)
-        requirements, replaced = row.pop("requirements", ()), list(row)
-        if isinstance(record, Interaction):
-            row["contact_id"], replaced = "", ["opportunity_id"]  # a column that no code reads
+    """Insert or replace records of different ids.
+
+    Interactions keep their state, which only events change.
+    """
+    # All records of a kind at once: a server then needs one answer, and not one for each.
+    for kind, group in groupby(records, type):
+        table, rows, parts = _TABLES[kind], list[dict[str, Any]](), list[dict[str, Any]]()
+        for record in group:
+            row = asdict(record)
+            for idx, part in enumerate(row.pop("requirements", ())):
+                parts.append({"opportunity_id": row["opportunity_id"], "idx": idx, **part})
+            rows.append(row)
+        replaced = list(rows[0])
+        if kind is Interaction:
+            replaced = ["opportunity_id"]
+            rows = [{**row, "contact_id": ""} for row in rows]  # a column that no code reads
         changes = (f"{_COLUMNS.get(name, name)}" for name in replaced)
         sets = ", ".join(f"{column} = excluded.{column}" for column in changes)
-        insert(connection, table.name, [row], f"ON CONFLICT ({table.key}) DO UPDATE SET {sets}")
-        if isinstance(record, Opportunity):
-            key = {"opportunity_id": record.opportunity_id}
-            connection.execute(
-                "DELETE FROM requirements WHERE opportunity_id = :opportunity_id", key
-            )
-            parts = [{**key, "idx": idx, **part} for idx, part in enumerate(requirements)]
+        insert(connection, table.name, rows, f"ON CONFLICT ({table.key}) DO UPDATE SET {sets}")
+        if kind is Opportunity:
+            keys = [(row["opportunity_id"],) for row in rows]
+            connection.executemany("DELETE FROM requirements WHERE opportunity_id = ?", keys)
             insert(connection, "requirements", parts)
-        is_atom |= isinstance(record, Atom)
-    if is_atom:
-        next_number(connection, "atoms")
+        elif kind is Atom:
+            next_number(connection, "atoms")
 
 
 def atoms_revision(connection: Connection) -> int:
     """Return a number that increases with each `upsert` of atoms by any process."""
     query = "SELECT value FROM id_counters WHERE name = 'atoms'"
     row = connection.execute(query).fetchone()
-    return row["value"] if row else -1
+    return row[0] if row else -1
 
 
 def next_number(connection: Connection, name: str) -> int:
     """Increment a counter and return its value, 0 for a new counter."""
     connection.execute(
-        "INSERT INTO id_counters VALUES (?, 0) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+        "INSERT INTO id_counters VALUES (?, 0) ON CONFLICT (name) "
+        "DO UPDATE SET value = id_counters.value + 1",
         (name,),
     )
     query = "SELECT value FROM id_counters WHERE name = ?"
-    return int(connection.execute(query, (name,)).fetchone()["value"])
+    return int(connection.execute(query, (name,)).fetchone()[0])

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from psycopg.conninfo import conninfo_to_dict
 from support.marks import untrusted_tools
 
 from standards_mcp.testing import Connect
+from standards_mcp_career.addresses import PostgresAddress
 from standards_mcp_career.plugin import CareerPlugin
 
 pytestmark = pytest.mark.anyio
@@ -168,6 +170,19 @@ async def test_what_is_in_memory_only_is_said_once_with_its_key(
         ("redis", "", r"\] redis: the address is malformed. Write redis://HOST"),
         ("redis", "http://user:hushhush@host", r"\] redis: the address is malformed"),
         ("redis", "redis://user:hush/hush@host", "encode @ as %40"),
+        (
+            "postgres",
+            "",
+            r"\] postgres: the address is malformed. Write postgresql://HOST/DATABASE",
+        ),
+        ("postgres", "mysql://user:hushhush@host/db", r"\] postgres: the address is malformed"),
+        ("postgres", "postgresql://user:hush/hush@host/db", "encode @ as %40"),
+        ("postgres", "postgresql://user:hush@hush@host/db", "encode @ as %40"),
+        ("postgres", "postgresql://user:hush?hush=1@host/db", "encode @ as %40"),
+        ("postgres", "postgresql://db.example", "the address is malformed"),
+        ("postgres", "postgresql://host/db?hush", "the address is malformed"),
+        ("postgres", "postgresql://host:0/db", "a port from 1 to 65535"),
+        ("postgres", "postgresql://one:5432,two:65536/db", "a port from 1 to 65535"),
         ("max_resume_bytes", 0, "greater than or equal to 1"),
     ],
 )
@@ -179,6 +194,75 @@ async def test_wrong_settings_are_told_without_secrets(
             pass
     assert "hush" not in str(raised.value)
     assert "***" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("postgresql://host/db", "host/db"),
+        ("postgres://user@host:6543/db", "host:6543/db"),
+        (
+            "postgresql+psycopg://user:a%40b@one:1,[::1]:2/my%20db?sslmode=require",
+            "one:1,[::1]:2/my db",
+        ),
+        ("postgresql://user:a:b@/db?host=/run/postgresql&port=5433", "local socket/db"),
+    ],
+)
+def test_addresses_of_postgres_are_those_of_libpq_and_sqlalchemy(text: str, name: str):
+    address = PostgresAddress.parse(text)
+    assert address.display_name == name
+    assert address.url.startswith("postgresql://")
+    assert conninfo_to_dict(address.url)["dbname"] == name.rpartition("/")[2]
+    assert "a%40b" not in repr(address)
+
+
+async def test_one_database_is_set_and_its_driver_is_there(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    both = {"postgres": "postgresql://user:hushhush@host/db", "db": str(tmp_path / "career.db")}
+    with pytest.raises(Exception, match="set db or postgres, not both") as raised:
+        async with connect(CareerPlugin, name="career", **both):
+            pass
+    assert "hush" not in str(raised.value)
+    monkeypatch.setattr("standards_mcp_career.settings.find_spec", lambda _: None)
+    with pytest.raises(
+        Exception, match=r"the driver of PostgreSQL is missing: run `.*\[postgres\]"
+    ):
+        async with connect(CareerPlugin, name="career", postgres="postgresql://host/db"):
+            pass
+
+
+async def test_tools_use_postgres_and_outlive_its_restart(
+    connect: Connect,
+    settings: dict[str, Any],
+    postgres_server: object,
+    postgres_address: PostgresAddress,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+):
+    (tmp_path / "resume.md").write_text("##Skills\n- Kafka\n")
+    settings |= {"db": None, "postgres": postgres_address.url}
+    event = {"interaction_id": "i-1", "event": "Prepare", "idempotency_key": "k"}
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        matched = await call(client, "match_opportunity", opportunity_id="o-1")
+        ingested = await call(client, "ingest_resume", input_path=str(tmp_path / "resume.md"))
+        built = await call(client, "index_build")
+        postgres_server.kill()
+        lost = await call(client, "interaction_apply_event", **event)
+        postgres_server.start()
+        outcomes = [
+            (await call(client, "interaction_apply_event", **event))["result"]["outcome"]
+            for _ in range(2)
+        ]
+        listed = await call(client, "list_decisions", trace_id=matched["trace_id"])
+    assert ingested["stored"]
+    assert built["counts"]["indexed"] == 2
+    assert (lost["error_type"], "cannot be reached" in lost["message"]) == ("api_error", True)
+    assert outcomes == ["applied", "already_applied"]
+    assert [each["decision_id"] for each in listed["decisions"]] == [matched["decision_id"]]
+    told = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert not any("in memory, and end" in text for text in told)
+    assert "hush" not in caplog.text + json.dumps(lost)
 
 
 async def test_a_database_that_cannot_be_opened_is_an_error_with_its_key(

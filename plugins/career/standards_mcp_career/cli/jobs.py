@@ -43,6 +43,7 @@ _ATOMS_FILE: Final = TypeAdapter(dict[str, list[Atom]])
 _OPTIONS: Final = Options("semantic", 25, 25)
 _IN_MEMORY: Final[dict[str, object]] = {
     "db": None,
+    "postgres": None,
     "redis": None,
     "vector_backend": "inmemory",
     "load": (),

@@ -1,4 +1,4 @@
-"""Commands about stored data: ``import``, ``list``, ``show``, ``migrate`` and ``audit``."""
+"""Commands about stored data: ``import``, ``list``, ``show``, ``migrate``, ``copy``, ``audit``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import click
 
 from standards_mcp import InvalidInputError, NotFoundError
 from standards_mcp.commands import Report, examples, reports
+from standards_mcp_career.addresses import PostgresAddress
 from standards_mcp_career.audit import export_line, read_lines, verify_all
-from standards_mcp_career.database import Store
+from standards_mcp_career.copying import copy_database
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.interactions import STATES
 from standards_mcp_career.records import (
@@ -26,10 +27,10 @@ from standards_mcp_career.records import (
     Run,
     StoredDecision,
 )
-from standards_mcp_career.schema import LATEST, migrate
+from standards_mcp_career.schema import LATEST, migrate, new_store
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.tables import find, scan
+from standards_mcp_career.tables import ALL_ROWS, find, scan
 
 
 class _Kind(NamedTuple):
@@ -137,21 +138,40 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         )
         return Report(row, lambda: "\n".join(lines))
 
+    moved = _database_commands(settings)
+    return [import_records, list_records, show_record, *moved, _audit_group(settings)]
+
+
+def _database_commands(settings: CareerSettings) -> list[click.Command]:
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="Target version.")
     @reports
     def migrate_database(to: int) -> Report:
         """Migrate the database to the newest version, or to the version of --to."""
         _require_database(settings)
-        with closing(Store(settings.db)) as store:
+        with closing(new_store(settings.database)) as store:
             before, after = migrate(store, to)
         return Report({"from": before, "to": after}, lambda: f"version {before} to {after}")
 
-    return [import_records, list_records, show_record, migrate_database, _audit_group(settings)]
+    @click.command("copy", epilog=examples("career copy career.db"))
+    @click.argument("file", type=click.Path(path_type=Path))
+    @reports
+    def copy(file: Path) -> Report:
+        """Copy the SQLite database FILE into the empty database of plugins.career.postgres."""
+        if not isinstance(settings.database, PostgresAddress):
+            raise InvalidInputError(
+                "Set plugins.career.postgres, in the variable "
+                "STANDARDS_MCP_PLUGINS__CAREER__POSTGRES, to the address of an empty database."
+            )
+        counts = copy_database(file, settings.database)
+        text = f"{sum(counts.values())} rows of {len(counts)} tables"
+        return Report({"rows": counts}, lambda: text)
+
+    return [migrate_database, copy]
 
 
 def _require_database(settings: CareerSettings) -> None:
-    if settings.db is None:
+    if settings.database is None:
         raise InvalidInputError(
             "No database is configured, so nothing would be kept. "
             "Name its file, for example by --set plugins.career.db=~/career.db"
@@ -168,7 +188,7 @@ def _audit_group(settings: CareerSettings) -> click.Group:
     def show(trace: str) -> Report:
         """Show the events of TRACE."""
         with open_existing(settings) as career:
-            answer = career.audit.page(trace, limit=-1)
+            answer = career.audit.page(trace, limit=ALL_ROWS)
         lines = (
             f"{event['created_at']} {event['event_type']} {event['payload']}"
             for event in answer["events"]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError
+from standards_mcp_career.addresses import PostgresAddress
 from standards_mcp_career.audit import (
     FIRST_HASH,
     AuditLog,
@@ -21,8 +24,10 @@ from standards_mcp_career.audit import (
     read_lines,
     verify_all,
 )
-from standards_mcp_career.database import Store
+from standards_mcp_career.database import Connection, Store
+from standards_mcp_career.postgres import PostgresStore
 from standards_mcp_career.primitives import compact_json
+from standards_mcp_career.schema import open_store
 
 EXAMPLE = Event(
     event_id="evt-1",
@@ -40,6 +45,11 @@ WHOLE = {"trace_id": "t", "valid": True, "first_invalid_index": 3, "error": ""}
 def extend(audit: AuditLog, trace_id: str, entries: list[Entry]) -> None:
     with audit.store.writing() as connection:
         audit.write(connection, trace_id, entries)
+
+
+def drop_trigger(connection: Connection, name: str) -> None:
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    connection.execute(f"DROP TRIGGER {name}" + ("" if is_sqlite else " ON audit_events"))
 
 
 def test_the_hash_of_an_event_is_the_published_one():
@@ -68,7 +78,7 @@ def test_the_previous_hash_is_looked_at_first(events: list[Event], index: int, e
 def test_payloads_are_canonical_json(audit: AuditLog, store: Store):
     audit.append("t", "Kind", {"b": "é\"'\n", "a": [1.5, None, True]}, ["x"])
     with store.reading() as connection:
-        stored = connection.execute("SELECT payload FROM audit_events").fetchone()["payload"]
+        stored = connection.execute("SELECT payload FROM audit_events").fetchone()[0]
     assert stored == '{"a":[1.5,null,true],"b":"é\\"\'\\n"}'
 
 
@@ -91,11 +101,32 @@ def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
     assert audit.page("unknown") == {"trace_id": "unknown", "total": 0, "events": []}
 
 
+REFUSED = (
+    "UPDATE audit_events SET payload = '{}'",
+    "DELETE FROM audit_events",
+    """INSERT INTO audit_events SELECT * FROM audit_events WHERE true
+    ON CONFLICT (event_id) DO UPDATE SET payload = '{}'""",
+)
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, statement: str):
+    audit.append("t", "Kind", {})
+    with pytest.raises(ApiError, match="audit events are never"), store.writing() as connection:
+        connection.execute(statement)
+    assert audit.verify()["valid"]
+
+
+def test_postgres_does_not_empty_the_log_at_once(postgres_address: PostgresAddress):
+    with closing(open_store(postgres_address)) as store:
+        AuditLog(store).append("t", "Kind", {})
+        with pytest.raises(ApiError, match="never deleted"), store.writing() as connection:
+            connection.execute("TRUNCATE audit_events")
+
+
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE audit_events SET payload = '{}'",
-        "DELETE FROM audit_events",
         "INSERT OR REPLACE INTO audit_events SELECT * FROM audit_events",
         """INSERT OR REPLACE INTO audit_events
         (rowid, event_id, trace_id, event_type, payload, created_at, entity_ids_json, idx)
@@ -103,11 +134,13 @@ def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
         FROM audit_events""",
     ],
 )
-def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, statement: str):
-    audit.append("t", "Kind", {})
-    with pytest.raises(ApiError, match="audit events are never"), store.writing() as connection:
-        connection.execute(statement)
-    assert audit.verify()["valid"]
+def test_what_was_written_cannot_be_replaced_in_sqlite(statement: str):
+    with closing(open_store()) as store:
+        audit = AuditLog(store)
+        audit.append("t", "Kind", {})
+        with pytest.raises(ApiError, match="audit events are never"), store.writing() as connection:
+            connection.execute(statement)
+        assert audit.verify()["valid"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +162,9 @@ def test_a_changed_event_is_found_by_its_index(
     extend(audit, "t", [Entry("Kind", {"n": n}, ["o-1"]) for n in range(3)])
     audit.append("other", "Kind", {})
     with store.writing() as connection:
-        connection.execute("DROP TRIGGER audit_events_no_update")
+        drop_trigger(connection, "audit_events_no_update")
+        if isinstance(store, PostgresStore):  # which has no bytes in columns of texts
+            change = change.replace("x'ff'", "chr(255)")
         statement = f"UPDATE audit_events SET {change} WHERE trace_id = 't' AND idx = 1"  # noqa: S608
         connection.execute(statement)
     (found,) = audit.verify("t")["traces"]
@@ -147,7 +182,7 @@ def test_a_changed_event_is_found_by_its_index(
 def test_refs_that_are_no_longer_texts_are_a_change(audit: AuditLog, store: Store, refs: str):
     audit.append("t", "Kind", {}, ["1"])
     with store.writing() as connection:
-        connection.execute("DROP TRIGGER audit_events_no_update")
+        drop_trigger(connection, "audit_events_no_update")
         connection.execute("UPDATE audit_events SET entity_ids_json = ?", (refs,))
     (found,) = audit.verify("t")["traces"]
     assert found["error"] == "event_hash mismatch at index 0"
@@ -157,7 +192,7 @@ def test_refs_that_are_no_longer_texts_are_a_change(audit: AuditLog, store: Stor
 def test_an_event_that_was_removed_from_the_middle_is_found(audit: AuditLog, store: Store):
     extend(audit, "t", [Entry("Kind", {"n": n}) for n in range(3)])
     with store.writing() as connection:
-        connection.execute("DROP TRIGGER audit_events_no_delete")
+        drop_trigger(connection, "audit_events_no_delete")
         connection.execute("DELETE FROM audit_events WHERE idx = 1")
     (found,) = audit.verify("t")["traces"]
     assert found["error"] == "previous_hash mismatch at index 1"
@@ -227,4 +262,5 @@ def test_the_database_says_why_it_refuses(store: Store, audit: AuditLog):
     audit.append("t", "Kind", {})
     with pytest.raises(ApiError) as raised, store.writing() as connection:
         connection.execute("DELETE FROM audit_events")
-    assert isinstance(raised.value.__cause__, sqlite3.Error)
+    assert "audit events are never deleted" in str(raised.value)
+    assert isinstance(raised.value.__cause__, (sqlite3.Error, psycopg.Error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -40,6 +40,11 @@ OPS = Atom(
     tags=("kafka", "terraform"),
 )
 POSITION = Opportunity("o-1", "Reed Works", "Engineer", requirements=(Requirement("Kafka"),))
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def store(request: pytest.FixtureRequest, open_new: Callable[[str], Store]) -> Store:
+    return open_new(request.param)
 
 
 def indexing(audit: AuditLog, vectors: MemoryVectors, spec: str = "stub") -> Indexing:

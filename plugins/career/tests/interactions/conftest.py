@@ -13,10 +13,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 from support.http import free_port
 
+from standards_mcp_career.addresses import RedisAddress
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.settings import RedisAddress
 
 SERVER = shutil.which("redis-server")
 PASSWORD = "hush/hush"  # noqa: S105

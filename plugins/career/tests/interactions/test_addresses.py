@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.connection import parse_url
 
-from standards_mcp_career.settings import RedisAddress
+from standards_mcp_career.addresses import RedisAddress
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
+from standards_mcp_career.addresses import RedisAddress
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, Position, position_of
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.settings import RedisAddress
 
 KEY = "standards-mcp:career:interaction:i"
 READY = {"state": "1", "index": "1"}

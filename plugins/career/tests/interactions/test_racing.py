@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from standards_mcp_career.addresses import RedisAddress
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, apply_event, position_of
 from standards_mcp_career.records import Interaction
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
-from standards_mcp_career.settings import RedisAddress
 from standards_mcp_career.tables import scan
 
 THREADS = 20
@@ -29,10 +29,10 @@ from pathlib import Path
 from standards_mcp_career.interactions import Coordinator
 from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.schema import open_store
-from standards_mcp_career.settings import RedisAddress
+from standards_mcp_career.addresses import PostgresAddress, RedisAddress
 
 db, address, name = sys.argv[1:]
-store = open_store(Path(db))
+store = open_store(PostgresAddress.parse(db) if "://" in db else Path(db))
 made = RedisCoordinator(store, RedisAddress.parse(address)) if address else Coordinator(store)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -49,7 +49,7 @@ def coordinator_of(kind: str, store: Store, request: pytest.FixtureRequest) -> C
     return Coordinator(store)
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres", "redis"])
 @pytest.mark.parametrize("is_same_key", [True, False])
 def test_twenty_threads_apply_an_event_once(
     kind: str,
@@ -58,7 +58,8 @@ def test_twenty_threads_apply_an_event_once(
     add_interaction: Callable[..., None],
     request: pytest.FixtureRequest,
 ):
-    store = open_store(None if kind == "memory" else db)
+    place = request.getfixturevalue("postgres_address") if kind == "postgres" else db
+    store = open_store(None if kind == "memory" else place)
     add_interaction(store, "i")
     audit = AuditLog(store)
     coordinator = coordinator_of(kind, store, request)
@@ -84,7 +85,7 @@ def test_twenty_threads_apply_an_event_once(
     store.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "redis"])
 def test_four_processes_apply_each_event_once(
     kind: str,
     db: Path,
@@ -92,11 +93,12 @@ def test_four_processes_apply_each_event_once(
     race: Callable[[list[list[str]]], list[str]],
     request: pytest.FixtureRequest,
 ):
-    store = open_store(db)
+    place = request.getfixturevalue("postgres_address") if kind == "postgres" else db
+    store = open_store(place)
     for number in range(20):
         add_interaction(store, f"i-{number}")
     address = request.getfixturevalue("redis_address") if kind == "redis" else ""
-    racer = [sys.executable, "-c", RACER, str(db), address]
+    racer = [sys.executable, "-c", RACER, getattr(place, "url", str(place)), address]
     printed = race([[*racer, f"racer-{number}"] for number in range(4)])
     for outcomes in zip(*map(json.loads, printed), strict=True):
         assert Counter(outcomes) == {"applied": 1, "invalid_transition": 3}

@@ -1,18 +1,14 @@
-"""A database in memory and one in a file."""
+"""A database in memory, one in a file, and one of PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from standards_mcp_career.database import Store
-from standards_mcp_career.schema import open_store
 
 
-@pytest.fixture(params=["memory", "file"])
-def store(request: pytest.FixtureRequest, db: Path) -> Iterator[Store]:
-    opened = open_store(db if request.param == "file" else None)
-    yield opened
-    opened.close()
+@pytest.fixture(params=["memory", "file", "postgres"])
+def store(request: pytest.FixtureRequest, open_new: Callable[[str], Store]) -> Store:
+    return open_new(request.param)

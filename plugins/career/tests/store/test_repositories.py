@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from sqlite3 import Connection, ProgrammingError
+from sqlite3 import ProgrammingError
 
 import pytest
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.database import Store
+from standards_mcp_career.database import Connection, Store
 from standards_mcp_career.indexing import fail_unfinished, latest_hashes
 from standards_mcp_career.records import (
     Atom,
@@ -22,6 +22,7 @@ from standards_mcp_career.records import (
     Run,
     StoredDecision,
 )
+from standards_mcp_career.sqlite import SqliteStore
 from standards_mcp_career.tables import atoms_revision, find, insert, next_number, scan, upsert
 from standards_mcp_career.vectors import Source
 
@@ -30,9 +31,10 @@ ODD = (
     "two\nlines\r\n",
     "'; DROP TABLE atoms; --",
     'a"b\\c\u2028\U0001f600',
-    "nul\0in it",
     "x" * 1_000_000,
 )
+MAX_ID = 600
+"""An index of PostgreSQL has rows of 2,704 bytes at most."""
 SOURCE = Source("deterministic-stub", "m", "v")
 
 
@@ -56,36 +58,54 @@ def add_resume(connection: Connection, resume: Resume) -> None:
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
 def test_any_text_is_kept_in_every_field(store: Store, text: str):
-    atom = Atom(text, text, text, text, (text,), verified=True, evidence_refs=(text, text))
+    keep_text(store, text, text if isinstance(store, SqliteStore) else text[:MAX_ID])
+
+
+def test_a_null_character_is_kept_in_sqlite_and_refused_by_postgres(store: Store):
+    text = "nul\0in it"
+    if isinstance(store, SqliteStore):
+        keep_text(store, text, text)
+        return
+    with pytest.raises(InvalidInputError, match="null character"), store.writing() as connection:
+        upsert(connection, [Atom("a", claim=text)])
+    with pytest.raises(InvalidInputError, match="null character"), store.reading() as connection:
+        find(connection, Atom, text)
+    with store.writing() as connection:  # JSON escapes it
+        upsert(connection, [Atom("a", claim="c", tags=(text,))])
+        assert list(scan(connection, Atom)) == [Atom("a", claim="c", tags=(text,))]
+
+
+def keep_text(store: Store, text: str, key: str) -> None:
+    atom = Atom(key, text, text, text, (text,), verified=True, evidence_refs=(text, text))
     requirements = (Requirement(text, (text,), required=False), Requirement(text))
-    opportunity = Opportunity(text, text, text, text, requirements)
-    interaction = Interaction(text, text, 1, 2)
-    resume = Resume(*[text] * 9)
-    entry = Entry(text, text, text, text, stale=True)
-    decision = StoredDecision(text, text, {"more": [text]})
+    opportunity = Opportunity(key, text, text, text, requirements)
+    interaction = Interaction(key, key, 1, 2)
+    resume = Resume(key, text, key, *[text] * 6)
+    entry = Entry(key, key, text, text, stale=True)
+    decision = StoredDecision(key, key, {"more": [text]})
     with store.writing() as connection:
         upsert(connection, [atom])
         upsert(connection, [opportunity])
         upsert(connection, [interaction])
         add_resume(connection, resume)
-        add_run(connection, text, text, text)
-        add_entries(connection, text, entry)
+        add_run(connection, key, text, text)
+        add_entries(connection, key, entry)
         insert(connection, "decision_records", [asdict(decision)])
     with store.reading() as connection:
-        assert find(connection, Atom, text) == atom
+        assert find(connection, Atom, key) == atom
         assert list(scan(connection, Atom)) == [atom]
-        assert find(connection, Opportunity, text) == opportunity
+        assert find(connection, Opportunity, key) == opportunity
         assert list(scan(connection, Opportunity)) == [opportunity]
-        assert find(connection, Interaction, text) == interaction
+        assert find(connection, Interaction, key) == interaction
         assert list(scan(connection, Interaction)) == [interaction]
-        assert find(connection, Resume, text) == resume
-        assert find(connection, Resume, text, column="resume_hash") == resume
+        assert find(connection, Resume, key) == resume
+        assert find(connection, Resume, key, column="resume_hash") == resume
         assert list(scan(connection, Resume)) == [resume]
-        run = find(connection, Run, text)
+        run = find(connection, Run, key)
         assert run is not None
         assert (run.status, run.model_id) == (text, text)
-        assert list(scan(connection, Entry, text)) == [entry]
-        assert find(connection, StoredDecision, text) == decision
+        assert list(scan(connection, Entry, key)) == [entry]
+        assert find(connection, StoredDecision, key) == decision
         assert list(scan(connection, StoredDecision)) == [decision]
 
 
@@ -141,9 +161,17 @@ def test_an_error_undoes_the_whole_transaction(store: Store):
             upsert(connection, [atom])
             upsert(connection, [Interaction("i", "unknown", 0, 0)])
 
-    with pytest.raises(ApiError, match=r"FOREIGN KEY.*plugins\.career\.db"):
+    with pytest.raises(ApiError, match=r"(?i)foreign key.*plugins\.career\.(db|postgres)"):
         write()
     with store.reading() as connection:
+        assert list(scan(connection, Atom)) == []
+
+
+def test_a_transaction_that_its_user_rolls_back_keeps_nothing(store: Store):
+    with store.writing() as connection:
+        upsert(connection, [Atom("a", claim="c")])
+        connection.rollback()
+    with store.writing() as connection:
         assert list(scan(connection, Atom)) == []
 
 
@@ -201,7 +229,7 @@ def test_the_text_of_a_record_is_in_no_error(store: Store):
 
 
 def test_a_closed_store_ends_its_connections_and_refuses_calls_at_once(tmp_path: Path):
-    store = Store(tmp_path / "career.db")
+    store = SqliteStore(tmp_path / "career.db")
     with store.reading() as first, store.reading() as second, store.reading() as third:
         pass
     with store.writing() as busy:
