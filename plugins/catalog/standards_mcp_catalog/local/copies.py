@@ -48,8 +48,8 @@ def check_changeable(database: Database) -> None:
     if copy := copy_of(database):
         raise CatalogError(
             f"nothing was changed: this catalog is a copy of snapshot {copy.counter} of the "
-            f"publisher {copy.publisher[:16]}..., and the next `standards-mcp data pull` would "
-            "undo changes. Change the publisher's catalog and run `standards-mcp data publish` "
-            "there. For a catalog of your own, run `standards-mcp data export --output all.jsonl`, "
+            f"publisher {copy.publisher[:16]}..., which only `standards-mcp data pull` changes and "
+            "repairs. Change the publisher's catalog and run `standards-mcp data publish` there. "
+            "For a catalog of your own, run `standards-mcp data export --output all.jsonl`, "
             "set [plugins.catalog] path to a new folder, and import the file"
         )

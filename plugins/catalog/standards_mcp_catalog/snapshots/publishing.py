@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from contextlib import suppress
@@ -35,7 +36,8 @@ from .format import (
     verified,
 )
 
-_SCRATCH: Final = ".new"
+_NAME: Final = re.compile("[0-9a-f]{64}")
+_SCRATCH: Final = ".standards-mcp-new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,8 @@ def publish(
         CatalogError: The catalog cannot be read.
     """
     try:
-        before = _last_manifest(folder, public_text(key))
         with store.frozen(progress) as (database, index):
+            before = _last_manifest(folder, public_text(key))
             scratch = folder / _SCRATCH
             shutil.rmtree(scratch, ignore_errors=True)  # what a killed run has left
             scratch.mkdir(parents=True)
@@ -148,7 +150,7 @@ class _Pieces:
         return SnapshotFile(size=size, pieces=tuple(digests))
 
     def remove_others(self, *manifests: Manifest) -> None:
-        """Delete the pieces that are in none of *manifests*."""
+        """Delete the pieces that are in none of *manifests*; leave files with other names."""
         kept = {
             digest
             for manifest in manifests
@@ -156,7 +158,7 @@ class _Pieces:
             for digest in file.pieces
         }
         for path in self._folder.iterdir():
-            if path.name not in kept:
+            if _NAME.fullmatch(path.name) and path.name not in kept:
                 with suppress(OSError):  # the next run tries again
                     path.unlink()
 

@@ -75,7 +75,7 @@ def pull(
     Args:
         publisher: The public key that must have signed the snapshot.
         replace_own: Replace records of the user's own, too.
-        progress: Called with the bytes that are checked, and those of the whole snapshot.
+        progress: Called with the bytes that are here and checked, and those that are needed.
 
     Raises:
         SnapshotError: The snapshot cannot be trusted, read or used; nothing has changed.
@@ -114,8 +114,6 @@ def _check_usable(manifest: Manifest, model: str | None) -> None:
 def _only_pull(catalog: Path) -> Generator[None]:
     import filelock  # noqa: PLC0415  - costs start-up time
 
-    if not catalog.exists():  # the mode of a user's own folder stays as it is
-        private_folder(catalog)
     private_folder(catalog / "pull")
     lock = filelock.FileLock(catalog / "pull" / "lock", 0, FILE_MODE)
     try:
@@ -167,7 +165,7 @@ class _Pull:
         self._folder, self._source, self._manifest = folder, source, manifest
         self._staging = folder.path / "pull"
         self._progress = progress
-        self._done = self._downloaded = 0
+        self._done = self._total = self._downloaded = 0
 
     def run(self, copy: Copy | None, publisher: str, *, replace_own: bool) -> Pulled:
         """Download what differs from *copy*, check it, and make it the catalog."""
@@ -186,6 +184,7 @@ class _Pull:
         if new_index:
             files |= {f"index/{name}": file for name, file in manifest.index.items()}
         _remove_unlisted(staging, files)
+        self._total = sum(file.size for file in files.values())
         self._check_room(files)
         for name, file in files.items():
             self._assemble(name, file)
@@ -204,7 +203,7 @@ class _Pull:
 
     def _check_room(self, files: Mapping[str, SnapshotFile]) -> None:
         staged = sum(path.stat().st_size for path in self._staging.rglob("*") if path.is_file())
-        needed = sum(file.size for file in files.values()) - staged
+        needed = self._total - staged
         if DATABASE in files:
             needed += (_DATABASE_ROOM - 1) * files[DATABASE].size
         if needed > (free := shutil.disk_usage(self._staging).free):
@@ -228,7 +227,7 @@ class _Pull:
                     staged.flush()
                 self._done += piece.size
                 if self._progress:
-                    self._progress(self._done, self._manifest.size)
+                    self._progress(self._done, self._total)
             staged.truncate(file.size)
             staged.flush()
             os.fsync(staged.fileno())

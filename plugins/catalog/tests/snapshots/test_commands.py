@@ -93,6 +93,7 @@ def test_publish_and_pull_say_what_they_did_and_a_copy_refuses_imports(
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_kills_of_both_commands_leave_the_old_or_the_new_catalog(
     start: Start, tmp_path: Path, site_of: Callable[[Path], Site]
 ):

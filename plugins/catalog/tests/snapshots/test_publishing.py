@@ -94,13 +94,16 @@ def test_a_folder_of_another_publisher_is_left_alone(place: Place):
 
 
 def test_leftovers_of_a_killed_run_are_removed(place: Place):
-    (place.folder / ".new").mkdir()
-    (place.folder / ".new" / "catalog.sqlite3").write_bytes(b"half")
-    (place.folder / PIECES / "half").write_bytes(b"half")
+    scratch = place.folder / ".standards-mcp-new"
+    scratch.mkdir()
+    (scratch / "catalog.sqlite3").write_bytes(b"half")
+    (place.folder / PIECES / ("0" * 64)).write_bytes(b"never listed")
+    (place.folder / PIECES / "mine").write_bytes(b"of the user's own")
     place.publisher.upsert([ZEBRAS])
     place.publish()
     assert {path.name for path in place.folder.iterdir()} == {MANIFEST, PIECES}
-    assert "half" not in pieces_of(place)
+    assert "0" * 64 not in pieces_of(place)
+    assert "mine" in pieces_of(place)
 
 
 def test_an_index_that_an_import_left_behind_is_built_before(place: Place):
