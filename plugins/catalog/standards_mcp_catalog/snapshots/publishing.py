@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,33 +68,39 @@ def publish(
         SnapshotError: The folder cannot be written, or has a snapshot of another publisher.
         CatalogError: The catalog cannot be read.
     """
-    try:
-        with store.frozen(progress) as (database, index):
-            before = _last_manifest(folder, public_text(key))
-            scratch = folder / _SCRATCH
-            shutil.rmtree(scratch, ignore_errors=True)  # what a killed run has left
-            scratch.mkdir(parents=True)
-            try:
-                database.copy_to(scratch / DATABASE)
-                paths = {DATABASE: scratch / DATABASE, **_index_files(index)}
-                pieces = _Pieces(folder / PIECES, scratch)
-                files = {name: pieces.add(path) for name, path in paths.items()}
-                described = read_manifest(index)
-                manifest = Manifest(
-                    schema_version=SCHEMA_VERSION, index_version=INDEX_VERSION,
-                    model=described.model, records=described.records, files=files,
-                    time=datetime.now(UTC).replace(microsecond=0), counter=_counter(before),
-                )  # fmt: skip
-                if before and _is_equal(before, manifest):
-                    return Published(manifest=before, is_new=False, written=pieces.written)
-                _write(folder / MANIFEST, signed(manifest, key), scratch)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
+    # The errors of FOLDER are handled inside, since the catalog would take them for its own.
+    with store.frozen(progress) as (database, index), _write_errors(folder):
+        before = _last_manifest(folder, public_text(key))
+        scratch = folder / _SCRATCH
+        shutil.rmtree(scratch, ignore_errors=True)  # what a killed run has left
+        scratch.mkdir(parents=True)
+        try:
+            database.copy_to(scratch / DATABASE)
+            paths = {DATABASE: scratch / DATABASE, **_index_files(index)}
+            pieces = _Pieces(folder / PIECES, scratch)
+            files = {name: pieces.add(path) for name, path in paths.items()}
+            described = read_manifest(index)
+            manifest = Manifest(
+                schema_version=SCHEMA_VERSION, index_version=INDEX_VERSION,
+                model=described.model, records=described.records, files=files,
+                time=datetime.now(UTC).replace(microsecond=0), counter=_counter(before),
+            )  # fmt: skip
+            if before and _is_equal(before, manifest):
+                return Published(manifest=before, is_new=False, written=pieces.written)
+            _write(folder / MANIFEST, signed(manifest, key), scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
         pieces.remove_others(manifest, *([before] if before else []))
+        return Published(manifest=manifest, is_new=True, written=pieces.written)
+
+
+@contextmanager
+def _write_errors(folder: Path) -> Generator[None]:
+    try:
+        yield
     except OSError as error:
         reason = full_disk.reason_of(error)
         raise SnapshotError(f"cannot publish to {folder}: {reason}") from error
-    return Published(manifest=manifest, is_new=True, written=pieces.written)
 
 
 def _last_manifest(folder: Path, publisher: str) -> Manifest | None:
