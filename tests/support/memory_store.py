@@ -31,6 +31,9 @@ class MemoryStore:
     def filling_without_index(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def check_changeable(self) -> None:
+        """Do nothing: these records are never a copy."""
+
     def given_names(self) -> GivenNames:
         here = {each.id for each in self.sets()}
         return {id_: names for id_, names in self.names.items() if id_ in here}

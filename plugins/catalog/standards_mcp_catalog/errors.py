@@ -7,6 +7,7 @@
     + JurisdictionNameError (in `vocabulary.names`)
     + SourceError (in `importing.report`)
     + StrictImportError (in `importing.importer`)
+    + SnapshotError (in `snapshots.format`)
     + CatalogUnavailableError
 """
 

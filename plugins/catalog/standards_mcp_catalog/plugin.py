@@ -46,7 +46,9 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         from .commands import data_commands  # noqa: PLC0415  - costs start-up time
         from .commands.workplace import Workplace  # noqa: PLC0415  - as above
 
-        workplace = Workplace(self.settings, lambda: self.context.service(Catalog))
+        workplace = Workplace(
+            self.settings, lambda: self.context.service(Catalog), lambda: self.context.state_dir
+        )
         return [data_commands(workplace)]
 
     @hookimpl

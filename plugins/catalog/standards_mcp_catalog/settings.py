@@ -136,6 +136,16 @@ class CspSettings(PluginSettings):
     api_key: Annotated[SecretStr | None, _Strip, Variable("CSP_API_KEY", only=True)] = None
 
 
+class SnapshotSettings(PluginSettings):
+    """``[plugins.catalog.snapshots]``: the snapshots that `data pull` accepts.
+
+    Attributes:
+        publisher: This public key must have signed a snapshot. `data publish` prints it.
+    """
+
+    publisher: Annotated[str | None, _Strip, Field(pattern="^[0-9a-f]{64}$")] = None
+
+
 class CatalogSettings(PluginSettings):
     """``[plugins.catalog]``: where the standards are.
 
@@ -150,6 +160,7 @@ class CatalogSettings(PluginSettings):
     local: LocalCatalogSettings = Field(default_factory=LocalCatalogSettings)
     pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
     csp: CspSettings = Field(default_factory=CspSettings)
+    snapshots: SnapshotSettings = Field(default_factory=SnapshotSettings)
 
     @override
     def folders_to_make(self) -> Mapping[str, Path]:

@@ -27,6 +27,7 @@ from standards_mcp_catalog.errors import CatalogUnavailableError
 from .importing import import_command
 from .removing import remove
 from .sets import crosswalks, export, rename, sets, template
+from .snapshots import publish_command, pull_command
 from .workplace import ProgressLine, Workplace
 
 
@@ -37,7 +38,17 @@ def data(ctx: click.Context) -> None:
     ctx.call_on_close(ctx.ensure_object(Workplace).close)
 
 
-for _command in (crosswalks, export, import_command, remove, rename, sets, template):
+for _command in (
+    crosswalks,
+    export,
+    import_command,
+    publish_command,
+    pull_command,
+    remove,
+    rename,
+    sets,
+    template,
+):
     data.add_command(_command)
 
 

@@ -106,6 +106,8 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
         strict=options.strict, jurisdiction=options.new_name,
     )  # fmt: skip
     store, errors = workplace.embedded.store, list[str]()
+    if not options.dry_run:
+        store.check_changeable()
     with divert_stdout(), ProgressLine() as progress:
         documents = _documents(options, selection, workplace, progress)
         try:

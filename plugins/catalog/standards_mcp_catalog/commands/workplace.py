@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -32,10 +33,12 @@ class Workplace:
 
     Attributes:
         configured: Returns the catalog that searches use.
+        state_folder: Returns the folder of the plugin's state.
     """
 
     settings: CatalogSettings
     configured: Callable[[], Catalog]
+    state_folder: Callable[[], Path]
 
     @cached_property
     def embedded(self) -> LocalCatalog:

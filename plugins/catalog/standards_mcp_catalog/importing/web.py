@@ -59,6 +59,7 @@ class Web:
         largest: Bytes after which a download is given up.
         calls_a_minute: The most requests in any minute; 0 for any number.
         cache: Holds earlier answers for `get_cached`.
+        other_hosts: False to refuse redirects to another host, port or scheme.
         sleep: Waits before the next request, for a number of seconds.
         clock: Monotonic clock, in seconds.
     """
@@ -69,6 +70,7 @@ class Web:
     largest: int = LARGEST_DOWNLOAD
     calls_a_minute: int = 0
     cache: Cache | None = None
+    other_hosts: bool = True
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -167,6 +169,11 @@ class Web:
                 if answer.next_request is None:
                     yield answer
                     return
+                target = answer.next_request.url
+                if not self.other_hosts and _origin(target) != _origin(request.url):
+                    raise SourceError(
+                        f"it redirects to another host, {target.scheme}://{target.netloc.decode()}"
+                    )
                 request = answer.next_request
             for name in self.secret_headers:
                 request.headers.pop(name, None)
@@ -212,6 +219,10 @@ class Cache:
             write_private(temporary, data)
             temporary.replace(path)
         return data
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 def _check_status(answer: httpx2.Response) -> None:

@@ -69,6 +69,14 @@ class Database(SqliteFile):
         return int(self.meta("revision", "0"))
 
     @property
+    def version(self) -> tuple[int, int]:
+        """A value that changes with the records, also when others take their place with a revision.
+
+        The second number is SQLite's own, which grows when another connection writes.
+        """
+        return self.revision, int(self.select("PRAGMA data_version")[0][0])
+
+    @property
     def changed_at(self) -> datetime | None:
         """Time of the last change of records; None if an early version wrote them."""
         written = self.meta("changed", "")

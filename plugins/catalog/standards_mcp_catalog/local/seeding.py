@@ -59,6 +59,17 @@ def has_other_records(database: Database) -> bool:
     return database.count() > len(_load_fingerprints(database))
 
 
+def has_own_records(database: Database) -> bool:
+    """Return True if *database* has records or crosswalks that the seed did not write."""
+    seeded = _load_fingerprints(database)
+    stored = database.fingerprints(list(seeded))
+    return (
+        database.count() > len(stored)
+        or any(seeded[id_] != known for id_, known in stored.items())
+        or any(database.relations.crosswalks())
+    )
+
+
 @contextmanager
 def applied(database: Database, source: SeedSource) -> Generator[None, None, None]:
     """Write the changes of the seed, and record its edition after a block that succeeds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -137,6 +137,21 @@ class SqliteFile:
                 raise
             self._connection.execute("COMMIT")
             self._connection.execute("PRAGMA shrink_memory")
+
+    def copy_to(self, path: Path) -> None:
+        """Write a compact copy to a new file. Equal databases have equal copies."""
+        with self._lock, _translated_errors(path):
+            self._connection.execute("VACUUM INTO ?", (str(path),))
+
+    def replace_all(self, source: Path) -> None:
+        """Replace everything by the content of another file, in one transaction."""
+        with (
+            self._lock,
+            _translated_errors(self._path),
+            closing(sqlite3.connect(source)) as connection,
+        ):
+            connection.backup(self._connection)
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open(self) -> sqlite3.Connection:
         try:

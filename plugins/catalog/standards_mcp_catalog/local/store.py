@@ -32,6 +32,7 @@ from standards_mcp_catalog.vocabulary.notation import canonical_key, codes_in, l
 from standards_mcp_catalog.vocabulary.suggestions import nearest
 
 from . import seeding
+from .copies import check_changeable, copy_of
 from .database import Database
 from .folder import CatalogFolder
 from .index.manifest import current_folder, read_manifest
@@ -50,6 +51,9 @@ class LocalStore:
     """A catalog in one folder. Its methods may be called from several threads.
 
     Every method may raise `CatalogError`.
+
+    Attributes:
+        folder: The files of the catalog.
 
     Args:
         path: The folder; it is created at the first use.
@@ -72,11 +76,11 @@ class LocalStore:
         self._key = key
         self._seed = seed
         self._is_seed_checked = False
-        self._folder = CatalogFolder(path, lock_timeout)
+        self.folder = CatalogFolder(path, lock_timeout)
         self._opening = threading.RLock()
         self._database: Database | None = None
-        self._facets: tuple[int, Facets] | None = None
-        self._keys: tuple[int, frozenset[str]] | None = None
+        self._facets: tuple[object, Facets] | None = None
+        self._keys: tuple[object, frozenset[str]] | None = None
 
     # -- reading
 
@@ -156,16 +160,18 @@ class LocalStore:
             seed = self._seed
             pending = {"pending": f"{seed.name}, loaded at the first search"} if seed else {}
             return CatalogStats(
-                backend="local", location=str(self._folder.path), records=0, details=pending
+                backend="local", location=str(self.folder.path), records=0, details=pending
             )
         facets, model, details = self._facets_of(database), None, dict[str, Any]()
         try:
-            manifest = read_manifest(current_folder(self._folder.index))
+            manifest = read_manifest(current_folder(self.folder.index))
             model = manifest.model
             details["index"] = "current" if manifest.revision == database.revision else "outdated"
             details["indexed_records"] = manifest.records
         except CatalogUnavailableError as error:
             details["index"] = str(error)
+        if copy := copy_of(database):
+            details["copy"] = f"snapshot {copy.counter} of {copy.publisher}"
         if changed := database.changed_at:
             details["changed"] = f"{changed:%Y-%m-%d %H:%M} UTC"
         details["jurisdictions"] = facets.jurisdictions
@@ -174,8 +180,8 @@ class LocalStore:
         details["education_levels"] = {level: facets.education_levels[level] for level in levels}
         details["licenses"] = database.counts("license")
         return CatalogStats(
-            backend="local", location=str(self._folder.path), records=database.count(),
-            model=model, size_bytes=self._folder.size(), details=details,
+            backend="local", location=str(self.folder.path), records=database.count(),
+            model=model, size_bytes=self.folder.size(), details=details,
         )  # fmt: skip
 
     def check(self) -> tuple[str, ...]:
@@ -188,7 +194,7 @@ class LocalStore:
             return self._engine.check(database)
         if self._seed is None:
             return (self._empty_note(),)
-        self._folder.check_writable()
+        self.folder.check_writable()
         return self._engine.check_encoder()
 
     def sets(self) -> list[StandardSet]:
@@ -213,7 +219,7 @@ class LocalStore:
         """
         with self._opening:
             if self._seed is not None and not self._is_seed_checked:
-                with self._folder.writing() as database:
+                with self.folder.writing() as database:
                     if seeding.is_new(database):
                         seeding.apply(database, self._seed.load())
                         self._is_seed_checked = True
@@ -289,6 +295,24 @@ class LocalStore:
             self._engine.build(database, progress)
         return self.stats()
 
+    @contextmanager
+    def frozen(
+        self, progress: Progress | None = None
+    ) -> Generator[tuple[Database, Path], None, None]:
+        """Hold the lock, and yield the database and the folder of its index, which is current."""
+        with self._writing() as database:
+            self._engine.update(database, progress)
+            yield database, current_folder(self.folder.index)
+
+    def model_name(self) -> str | None:
+        """Return the name of the text encoder, or None if searches go by words only."""
+        return self._engine.model_name()
+
+    def check_changeable(self) -> None:
+        """Raise a `CatalogError` if the catalog is a copy that only `data pull` changes."""
+        if database := self._open_existing():
+            check_changeable(database)
+
     def close(self) -> None:
         """Close the database and the index; the next call opens them again."""
         with self._opening:
@@ -316,13 +340,13 @@ class LocalStore:
     def _engine(self) -> Engine:
         from .index.engine import Engine  # noqa: PLC0415  - imports NumPy, tantivy and onnxruntime
 
-        return Engine(self._folder.index, self._model, self._key)
+        return Engine(self.folder.index, self._model, self._key)
 
     def _facets_of(self, database: Database) -> Facets:
-        revision = database.revision
-        if self._facets is None or self._facets[0] != revision:
+        version = database.version
+        if self._facets is None or self._facets[0] != version:
             self._facets = (
-                revision,
+                version,
                 Facets(
                     subjects=database.counts("subject"),
                     education_levels=database.counts("education_level"),
@@ -333,26 +357,26 @@ class LocalStore:
         return self._facets[1]
 
     def _keys_of(self, database: Database) -> frozenset[str]:
-        revision = database.revision
-        if self._keys is None or self._keys[0] != revision:
-            self._keys = (revision, frozenset(database.keys("code:")))
+        version = database.version
+        if self._keys is None or self._keys[0] != version:
+            self._keys = (version, frozenset(database.keys("code:")))
         return self._keys[1]
 
     def _empty_note(self) -> str:
         return (
-            f"The catalog at {self._folder.path} is empty; fill it with `standards-mcp data import "
+            f"The catalog at {self.folder.path} is empty; fill it with `standards-mcp data import "
             "FILE`, or with the starter set by `standards-mcp data import starter`."
         )
 
     def _open_existing(self) -> Database | None:
         """Return the database without filling it, or None if it is missing."""
         with self._opening:
-            exists = self._database is not None or self._folder.exists()
+            exists = self._database is not None or self.folder.exists()
             return self._open() if exists else None
 
     def _open(self) -> Database:
         if self._database is None:
-            self._database = Database(self._folder.database)
+            self._database = Database(self.folder.database)
         return self._database
 
     @property
@@ -362,22 +386,26 @@ class LocalStore:
             if not self._is_seed_checked and self._seed is not None:
                 self._update_from_seed(self._seed)
             self._is_seed_checked = True
-            if self._database is None and not self._folder.exists():
-                with self._folder.writing():  # creates an empty file
+            if self._database is None and not self.folder.exists():
+                with self.folder.writing():  # creates an empty file
                     pass
             return self._open()
 
     def _update_from_seed(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()
         if database is None or seeding.is_new(database):
-            with self._folder.writing() as writable:
+            with self.folder.writing() as writable:
                 # Another process may have filled the catalog while this one waited for the lock.
                 if seeding.is_new(writable):
                     self._apply(source, writable)
-        elif seeding.has_update(database, edition) and not seeding.has_other_records(database):
+        elif (
+            seeding.has_update(database, edition)
+            and not seeding.has_other_records(database)
+            and copy_of(database) is None
+        ):
             # A larger catalog is updated by its next write, which builds the index anyway. A folder
             # that is locked or read-only can still be searched.
-            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
+            with suppress(CatalogUnavailableError), self.folder.writing(timeout=0) as writable:
                 self._apply(source, writable)
 
     def _apply(self, source: SeedSource, database: Database) -> None:
@@ -387,7 +415,8 @@ class LocalStore:
     @contextmanager
     def _writing(self) -> Generator[Database, None, None]:
         _ = self.database  # fills it from the seed before the lock is taken
-        with self._folder.writing() as database:
+        with self.folder.writing() as database:
+            check_changeable(database)
             if self._seed is None:
                 seeding.opt_out(database)
             elif seeding.has_update(database, self._seed.edition()):

@@ -39,7 +39,9 @@ def run(store):
         host = Host(load_settings(), installed=[plugin], remembers=False)
         host.load()
         provider: Any = host.manager.records["catalog"].plugin
-        workplace = Workplace(provider.settings, lambda: host.service(Catalog))
+        workplace = Workplace(
+            provider.settings, lambda: host.service(Catalog), lambda: host.state_dir
+        )
         workplace.__dict__["embedded"] = SimpleNamespace(store=store)
         return CliRunner().invoke(command, arguments, obj=workplace)
 

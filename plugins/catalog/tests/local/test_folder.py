@@ -169,7 +169,7 @@ def filled(tmp_path: Path) -> Iterator[LocalStore]:
 def test_a_full_disk_asks_for_space_and_keeps_nothing_of_the_new_index(
     filled: LocalStore, monkeypatch: pytest.MonkeyPatch
 ):
-    index = filled._folder.index
+    index = filled.folder.index
     before = sorted(path.name for path in index.iterdir())
 
     def fills(_database: object, folder: Path, *_: object) -> int:

@@ -123,9 +123,7 @@ class Engine:
         """Build the index unless it fits the state of *database*, the starter set and the model."""
         try:
             manifest = read_manifest(current_folder(self._index))
-            encoder = self._open_encoder()
-            model = None if isinstance(encoder, EncoderUnavailableError) else encoder.name
-            state = database.revision, model, starter_edition()
+            state = database.revision, self.model_name(), starter_edition()
             if (manifest.revision, manifest.model, manifest.edition) == state:
                 return
         except CatalogUnavailableError:
@@ -154,6 +152,11 @@ class Engine:
         """Open the text encoder, and return the note that a search without it would have."""
         encoder = self._open_encoder()
         return (_words_only_note(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
+
+    def model_name(self) -> str | None:
+        """Return the name of the text encoder, or None if searches go by words only."""
+        encoder = self._open_encoder()
+        return None if isinstance(encoder, EncoderUnavailableError) else encoder.name
 
     def close(self) -> None:
         """Release the index; the next search opens it again."""

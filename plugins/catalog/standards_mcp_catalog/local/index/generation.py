@@ -19,7 +19,8 @@ import secrets
 import shutil
 import threading
 import zlib
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,11 @@ class Generation:
         return found
 
 
+def new_name(revision: int) -> str:
+    """Return the name of a new index folder."""
+    return f"g{revision}-{secrets.token_hex(4)}"
+
+
 def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
     """Build a new index folder from *database*, and return it; `make_current` comes after it.
 
@@ -109,7 +115,7 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     private_folder(index)
     _remove_leftovers(index)
     revision = database.revision
-    folder = index / f"g{revision}-{secrets.token_hex(4)}"
+    folder = index / new_name(revision)
     private_folder(folder)
     try:
         records = write_rows(database, folder, model, dimensions)
@@ -132,6 +138,24 @@ def make_current(folder: Path) -> None:
     killed before leaves nothing but a folder that the next one removes.
     """
     _write_durably(folder.parent / POINTER, folder.name)
+
+
+@contextmanager
+def install(complete: Path, index: Path, name: str) -> Generator[None]:
+    """Move a complete folder into *index*, and make it the current one at the end of the block.
+
+    The caller holds the catalog's lock. If the block raises an exception, the folder is moved back.
+    """
+    private_folder(index)
+    _remove_leftovers(index)
+    complete.replace(index / name)
+    try:
+        pointer = _write_aside(index / POINTER, name)
+        yield
+    except BaseException:
+        (index / name).replace(complete)
+        raise
+    with_retries(lambda: pointer.replace(index / POINTER))
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:
@@ -166,12 +190,18 @@ def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def _write_durably(path: Path, text: str) -> None:
+    temporary = _write_aside(path, text)
+    with_retries(lambda: temporary.replace(path))
+
+
+def _write_aside(path: Path, text: str) -> Path:
+    """Write a temporary file that can replace *path*, and return its path."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     with open_private(temporary) as file:
         file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
-    with_retries(lambda: temporary.replace(path))
+    return temporary
 
 
 def _remove_leftovers(index: Path) -> None:
