@@ -32,6 +32,8 @@ def node_packages(*packages: str) -> Path:
     def install(folder: Path) -> None:
         npm = _NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+        # By default, npm waits five minutes for a registry that does not answer.
+        options += ("--fetch-timeout=30000",)
         patience = () if _IN_CI else ("--fetch-retries=0",)
         _run(NODE, npm, "install", "--prefix", folder, *options, *patience, *packages)
 
