@@ -395,9 +395,9 @@ def _skill_files(
     resources: Iterable[RegisteredResource], skills: Iterable[RegisteredSkill], settings: Settings
 ) -> Iterator[RegisteredResource]:
     """Yield the files of skills; they are served if their skill is."""
-    # If a server lists one twice, the first counts, as for approvals.
-    listed = reversed([*skills])
-    reasons = {(skill.plugin, skill.published): skill.hidden_reason for skill in listed}
+    reasons: dict[tuple[str, str], str] = {}
+    for skill in skills:  # if a server lists one twice, the first counts, as for approvals
+        reasons.setdefault((skill.plugin, skill.published), skill.hidden_reason)
     for item in resources:
         if item.skill:
             limits = item_limits(item, Override(), settings)

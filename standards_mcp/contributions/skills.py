@@ -120,11 +120,16 @@ def skill_of(plugin: str, contents: Mapping[str, bytes], needs: Iterable[str]) -
 
 def files_of(skills: Iterable[RegisteredSkill]) -> tuple[RegisteredResource, ...]:
     """Return the files of skills as resources; a file in nested skills is one of the inner."""
-    files: dict[str, RegisteredResource] = {}
-    for skill in sorted(skills, key=lambda each: -len(each.published)):
-        for file in skill.entry["resources"]:
-            files.setdefault(file["uri"], _file(skill, file))
-    return tuple(files.values())
+    in_order = tuple(skills)
+    owners: dict[str, RegisteredSkill] = {}
+    for skill in sorted(in_order, key=lambda skill: len(skill.published)):  # inner ones are longer
+        owners |= dict.fromkeys((file["uri"] for file in skill.entry["resources"]), skill)
+    return tuple(
+        _file(skill, file)
+        for skill in in_order
+        for file in skill.entry["resources"]
+        if owners[file["uri"]] is skill
+    )
 
 
 def _file(skill: RegisteredSkill, file: Mapping[str, Any]) -> RegisteredResource:

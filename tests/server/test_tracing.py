@@ -162,7 +162,7 @@ def test_calls_over_stdio_have_spans_and_lines_in_the_audit_log(
     peer.end()
     peer.kill()  # lets go of its pipes
     assert attributes_of(collector.calls()[OF_MESSAGE])["network.transport"] == "pipe"
-    line = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+    line = json.loads(path.read_text(encoding="utf-8").splitlines()[-2])
     told = (line["caller"], line["transport"], line["name"])
     assert told == ("local", "stdio", "get_standard_details")
 

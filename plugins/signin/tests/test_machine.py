@@ -206,7 +206,7 @@ async def test_no_token_is_in_logs_errors_and_the_audit_log(
             echoed = await client.call_tool("wiki_fail", {"text": "Bearer"})
     assert issuer.given
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
-    assert [line.get("plugin") for line in lines[1:]] == ["wiki", "wiki"]
+    assert [line.get("plugin") for line in lines[1:-1]] == ["wiki", "wiki"]
     assert "Bearer" in str(echoed)
     texts = audit.read_text() + str(echoed) + token
     assert not any(secret in texts for secret in issuer.given)
