@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .config.models.sign_in import ServerAuth
     from .contributions.results import error_result
     from .contributions.schemas import plain_object
-    from .contributions.selection import EVERYTHING, Access, gained
+    from .contributions.selection import EVERYTHING, Access, Selection, gained
     from .contributions.tools import RegisteredTool, definition_tokens
     from .host import Host
     from .loading.health import check_health, services_health
@@ -89,6 +89,7 @@ __all__ = [
     "RegisteredTool",
     "ReloadOptions",
     "Scope",
+    "Selection",
     "ServerAuth",
     "Settings",
     "Start",

@@ -122,8 +122,10 @@ def files_of(skills: Iterable[RegisteredSkill]) -> tuple[RegisteredResource, ...
     """Return the files of skills as resources; a file in nested skills is one of the inner."""
     in_order = tuple(skills)
     owners: dict[str, RegisteredSkill] = {}
-    for skill in sorted(in_order, key=lambda skill: len(skill.published)):  # inner ones are longer
-        owners |= dict.fromkeys((file["uri"] for file in skill.entry["resources"]), skill)
+    # The URIs of inner skills are longer; of equal ones, the first counts.
+    for skill in sorted(in_order, key=lambda skill: len(skill.published), reverse=True):
+        for file in skill.entry["resources"]:
+            owners.setdefault(file["uri"], skill)
     return tuple(
         _file(skill, file)
         for skill in in_order

@@ -40,6 +40,12 @@ _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
     "skills": ("uri", "frontmatter", "resources"),
 }
 # Invisible selectors can carry a text that only a model reads.
+_NOUNS: Final = {
+    "tools": "tool",
+    "prompts": "prompt",
+    "resourceTemplates": "resource template",
+    "skills": "skill",
+}
 _VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
 _MAX_DIFF_LINES: Final = 400
@@ -67,8 +73,7 @@ class Change:
         """A text such as ``tool 'search' changed``."""
         kind, name = self.key
         shown = _visible(name)[:_LONGEST_NAME]
-        noun = kind.removesuffix("s").replace("T", " t")  # such as resource template
-        return f"{noun} {shown!r} {'is new' if self.before is None else 'changed'}"
+        return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
 
     @property
     def reason(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -112,5 +113,18 @@ def _check(raw: Mapping[str, Any]) -> None:
             "its resources are not files of its folder, each once": not is_whole,
             f"its {SKILL_FILE} is not listed": entry.uri not in uris,
             "it is too large": sum(file.size for file in entry.resources) > MAX_BYTES,
+            "its URIs are not plain paths": not all(map(_is_plain, uris | {entry.uri})),
+            f"its URI does not end with {SKILL_FILE}": not entry.uri.endswith(f"/{SKILL_FILE}"),
         }
+    )
+
+
+def _is_plain(uri: str) -> bool:
+    """Return True if a URI names a file below its server, also where a client writes it to disk."""
+    scheme, _, path = unquote(uri).partition("://")
+    names = path.replace("\\", "/").split("/")
+    return (
+        scheme not in ("", "file", "ui")
+        and printable(path) == path
+        and not {"", ".", ".."} & {*names}
     )

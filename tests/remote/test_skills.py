@@ -293,6 +293,14 @@ FRONT = ONE["frontmatter"]
         ({"resources": [FILE, FILE]}, "each once"),
         ({"resources": [FILE, {**FILE, "uri": "skill://plan/x"}]}, "not files of its folder"),
         ({"resources": [FILE] * 513}, "at most 512 items"),
+        *(
+            ({"resources": [FILE, {**FILE, "uri": f"skill://plan-it/{path}"}]}, "not plain paths")
+            for path in ("../plan.md", "%2e%2e/plan.md", "..\\plan.md", "a//b.md", "\x1b[2J.md")
+        ),
+        *(
+            ({"uri": uri, "resources": [{**FILE, "uri": uri}]}, "not plain paths")
+            for uri in ("/plan-it/SKILL.md", "file:///plan-it/SKILL.md", "ui://plan-it/SKILL.md")
+        ),
         ({"resources": [{**FILE, "size": (16 << 20) + 1}]}, "it is too large"),
         ({"resources": [{**FILE, "size": -1}]}, "resources.0.size"),
         ({"resources": [{**FILE, "size": True}]}, "resources.0.size"),

@@ -39,6 +39,9 @@ def verify_command(invocation: ServerCommands, files: tuple[Path, ...]) -> Repor
         chosen = rotated(path)
     elif len(chosen) == 1:
         chosen = rotated(chosen[0])
+    for path in chosen:
+        if path.exists() and not path.is_file():  # reading would wait
+            raise click.ClickException(f"{path} is no file; name the FILE that keeps its lines")
     try:
         verdict = verify(chosen, has_older=len(chosen) > 1)
     except OSError as error:
@@ -49,6 +52,8 @@ def verify_command(invocation: ServerCommands, files: tuple[Path, ...]) -> Repor
 
 def _text(verdict: Verdict) -> str:
     state = f"broken: {verdict.problem}" if verdict.problem else "intact"
+    if verdict.begun and not verdict.problem:
+        state = "intact, as far as its first lines are here"
     lines = [
         f"The audit log is {state} ({counted(verdict.entries, 'intact entry', 'intact entries')})."
     ]

@@ -125,7 +125,7 @@ class _Verifier:
             entry: dict[str, Any] = json.loads(data)
             name, number = str(entry["chain"]), int(entry["entry"])
             previous, time = str(entry["previous"]), str(entry["time"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return "the line is not an entry of the log"
         if problem := self._problem(place, name, number, previous):
             return problem

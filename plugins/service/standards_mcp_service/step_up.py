@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from standards_mcp.errors import RateLimitedError
-from standards_mcp.transports import Host, HostContext, Principal
+from standards_mcp.transports import EVERYTHING, Host, HostContext, Principal, Selection
 
 from .authorization import access_of
 
@@ -99,6 +99,8 @@ class StepUp:
         One scope more is enough for most; a prompt also needs those for its tools.
         """
         auth = self._host.settings.server.auth
+        if not _serves(self._host.select(EVERYTHING), operation):
+            return []
         held = token_scopes & auth.scopes.keys()
         # A profile narrows all that the other scopes allow.
         widening = {name for name in auth.scopes if not access_of({name}, auth).profiles}
@@ -112,21 +114,8 @@ class StepUp:
         return sorted(needed)
 
     def _is_served(self, scopes: set[str], operation: Operation) -> bool:
-        selection = self._host.select(access_of(scopes, self._host.settings.server.auth))
-        name, uri = operation.name, operation.uri
-        if operation.kind == "tool":
-            search = selection.search
-            if search and (inner := search.inner_call(name, operation.arguments)):
-                name, _ = inner
-            item = selection.find(name)
-            return item is not None and not item.hidden_reason
-        prompts = (item for item in selection.prompts if name in item.names)
-        resources = (
-            item
-            for item in selection.resources
-            if item.resource.uri == uri or item.match(uri) is not None
-        )
-        return any(not item.hidden_reason for item in (prompts if name else resources))
+        access = access_of(scopes, self._host.settings.server.auth)
+        return _serves(self._host.select(access), operation)
 
     def _challenge(self, needed: list[str]) -> Response:
         scope = " ".join(needed)
@@ -136,6 +125,23 @@ class StepUp:
             parts.append(f'resource_metadata="{self._metadata}"')
         body = {"error": "insufficient_scope", "error_description": why, "scope": scope}
         return JSONResponse(body, 403, {"www-authenticate": f"Bearer {', '.join(parts)}"})
+
+
+def _serves(selection: Selection, operation: Operation) -> bool:
+    name, uri = operation.name, operation.uri
+    if operation.kind == "tool":
+        search = selection.search
+        if search and (inner := search.inner_call(name, operation.arguments)):
+            name, _ = inner
+        item = selection.find(name)
+        return item is not None and not item.hidden_reason
+    prompts = (item for item in selection.prompts if name in item.names)
+    resources = (
+        item
+        for item in selection.resources
+        if item.resource.uri == uri or item.match(uri) is not None
+    )
+    return any(not item.hidden_reason for item in (prompts if name else resources))
 
 
 def _scopes_of(scope: Scope) -> set[str] | None:

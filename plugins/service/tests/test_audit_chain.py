@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -196,3 +197,20 @@ def test_the_command_tells_the_state_with_its_exit_code(write: Callable[..., Non
     assert broken.exit_code == 1
     assert "are missing" in json.loads(broken.output)["problem"]
     assert CliRunner().invoke(cli, ["audit", "verify"]).exit_code == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_a_pipe_keeps_no_lines_to_verify(tmp_path: Path):
+    os.mkfifo(tmp_path / "audit.jsonl")
+    shown = CliRunner().invoke(cli, ["audit", "verify", str(tmp_path / "audit.jsonl")])
+    assert shown.exit_code == 1
+    assert "audit.jsonl is no file; name the FILE that keeps its lines" in shown.output
+
+
+def test_a_number_without_end_is_no_entry(tmp_path: Path):
+    data = b'{"time": "", "chain": "a", "entry": Infinity, "previous": ""'
+    digest = hashlib.sha256(data + b"}").hexdigest()
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(data + f', "digest": "{digest}"}}\n'.encode())
+    problem = verify([path], has_older=False).problem
+    assert problem == f"{path}:1: the line is not an entry of the log"
