@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from standards_mcp_backup import check_database, copy_database, overwrite_database
 
+from .copies import copy_of, mark
 from .database import Database
 from .folder import CatalogFolder
 from .index.engine import Engine
@@ -42,6 +44,7 @@ class CatalogBackup:
             # A revision that no process has seen yet, since processes keep facts by revisions.
             revision = max(copied.revision, present.revision) + 1
             copied.set_meta("revision", str(revision))
+            _forget_parts(copied, present)
 
             def replace() -> None:
                 # The index is ready before the database is replaced, so that both change within
@@ -51,3 +54,12 @@ class CatalogBackup:
                 make_current(index)
 
             yield replace
+
+
+def _forget_parts(copied: Database, present: Database) -> None:
+    """Let the next pull of a restored copy download all, and accept no older snapshot than now."""
+    if copy := copy_of(copied):
+        now, counter = copy_of(present), copy.counter
+        if now and now.publisher == copy.publisher:
+            counter = max(counter, now.counter)
+        mark(copied, replace(copy, counter=counter, database="", index="", folder=""))
