@@ -37,3 +37,16 @@ def test_a_restored_copy_is_pulled_as_a_whole_and_never_from_an_older_snapshot(
     assert place.descriptions() == [ZEBRAS.description]
     assert place.node.stats().details["index"] == "current"
     assert not place.pull().is_new
+
+
+def test_only_the_restore_itself_creates_a_missing_database(place: Place, tmp_path: Path):
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    backup_of(place.publisher).save(saved)
+    with backup_of(place.node).restoring(saved):
+        assert not place.node.folder.database.exists()
+    assert not place.node.folder.database.exists()
+    with backup_of(place.node).restoring(saved) as replace:
+        replace()
+    assert place.node.search("fractions", 3) == place.publisher.search("fractions", 3)
+    assert place.node.stats().details["index"] == "current"
