@@ -212,6 +212,14 @@ class Database(SqliteFile):
                 [(model, hash_, vector) for hash_, vector in vectors],
             )
 
+    def remove_unused_vectors(self) -> None:
+        """Delete the vectors of texts that no record has any more."""
+        with self.transaction():
+            self.run(
+                "DELETE FROM embeddings WHERE text_hash NOT IN"
+                " (SELECT text_hash FROM records WHERE text_hash IS NOT NULL)"
+            )
+
     # -- overview
 
     def counts(self, column: str) -> dict[str, int]:

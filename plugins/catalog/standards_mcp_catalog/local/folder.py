@@ -78,7 +78,20 @@ class CatalogFolder:
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Generator[Database, None, None]:
-        """Hold the lock and open the database; create it if it is missing.
+        """Hold the lock and open the database; create it if it is missing, see `locked`."""
+        with self.locked(timeout):
+            self.create_missing()
+            with closing(Database(self.database)) as database:
+                yield database
+
+    def create_missing(self) -> None:
+        """Create an empty database if there is none; the caller holds the lock."""
+        if not self.database.exists():
+            create_database(self.database)
+
+    @contextmanager
+    def locked(self, timeout: float | None = None) -> Generator[None, None, None]:
+        """Hold the lock for writers.
 
         Args:
             timeout: Seconds to wait for another process, if not those of the constructor.
@@ -92,10 +105,7 @@ class CatalogFolder:
         seconds = self._lock_timeout if timeout is None else timeout
         try:
             with self._locked(seconds):
-                if not self.database.exists():
-                    create_database(self.database)
-                with closing(Database(self.database)) as database:
-                    yield database
+                yield
         except filelock.Timeout as error:
             raise CatalogUnavailableError(
                 f"another process has been writing to {self.path} for {seconds:g} "

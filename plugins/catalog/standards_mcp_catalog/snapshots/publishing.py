@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from standards_mcp.files import full_disk
 from standards_mcp_catalog.base import Progress
+from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.index.manifest import VERSION as INDEX_VERSION
 from standards_mcp_catalog.local.index.manifest import read_manifest
 from standards_mcp_catalog.local.sqlite import SCHEMA_VERSION
@@ -36,6 +37,7 @@ from .format import (
     signed,
     verified,
 )
+from .keys import NAME as KEY_FILE
 
 _NAME: Final = re.compile("[0-9a-f]{64}")
 _SCRATCH: Final = ".standards-mcp-new"
@@ -75,7 +77,7 @@ def publish(
         shutil.rmtree(scratch, ignore_errors=True)  # what a killed run has left
         scratch.mkdir(parents=True)
         try:
-            database.copy_to(scratch / DATABASE)
+            _copy_published(database, scratch)
             paths = {DATABASE: scratch / DATABASE, **_index_files(index)}
             pieces = _Pieces(folder / PIECES, scratch)
             files = {name: pieces.add(path) for name, path in paths.items()}
@@ -92,6 +94,16 @@ def publish(
             shutil.rmtree(scratch, ignore_errors=True)
         pieces.remove_others(manifest, *([before] if before else []))
         return Published(manifest=manifest, is_new=True, written=pieces.written)
+
+
+def _copy_published(database: Database, scratch: Path) -> None:
+    """Write the database of the snapshot, in which nothing of deleted texts is left."""
+    whole = scratch / "whole.sqlite3"
+    database.copy_to(whole)
+    with closing(Database(whole)) as copy:
+        # The catalog keeps these vectors, so that a text that comes back is not embedded again.
+        copy.remove_unused_vectors()
+        copy.copy_to(scratch / DATABASE)
 
 
 @contextmanager
@@ -111,7 +123,8 @@ def _last_manifest(folder: Path, publisher: str) -> Manifest | None:
     except SnapshotError as error:
         raise SnapshotError(
             f"{folder} has a snapshot that this machine did not publish ({error}); choose another "
-            f"folder, or delete {MANIFEST} there"
+            f"folder, delete {MANIFEST} there, or put the earlier {KEY_FILE} back into the state "
+            "folder"
         ) from None
 
 

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import stat
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,26 @@ def test_deleted_texts_are_not_published(place: Place):
     assert b"zebras" not in content
 
 
+def test_vectors_of_deleted_texts_are_not_published(place: Place):
+    def hashes(path: Path) -> set[str]:
+        with closing(sqlite3.connect(path)) as database:
+            return {hash_ for (hash_,) in database.execute("SELECT text_hash FROM embeddings")}
+
+    place.publisher.upsert([ZEBRAS])
+    database = place.publisher.database
+    texts = database.texts_without_vector("m")
+    database.add_vectors("m", [(hash_, b"vector") for hash_, _ in texts])
+    place.publisher.delete([ZEBRAS.id])
+    place.publish()
+    place.pull()
+    removed = {hash_ for hash_, text in texts if text == ZEBRAS.description}
+    assert len(removed) == 1
+    assert hashes(place.node.folder.database) == {hash_ for hash_, _ in texts} - removed
+    assert hashes(place.publisher.folder.database) == {hash_ for hash_, _ in texts}
+    content = b"".join(path.read_bytes() for path in (place.folder / PIECES).iterdir())
+    assert removed.pop().encode() not in content
+
+
 def test_a_damaged_piece_is_written_again(place: Place):
     damaged = next((place.folder / PIECES).iterdir())
     damaged.write_bytes(b"x")
@@ -88,7 +109,7 @@ def test_a_damaged_piece_is_written_again(place: Place):
 
 def test_a_folder_of_another_publisher_is_left_alone(place: Place):
     before = (place.folder / MANIFEST).read_bytes()
-    with pytest.raises(SnapshotError, match="did not publish"):
+    with pytest.raises(SnapshotError, match=r"did not publish.*publisher\.pem"):
         publish(place.publisher, place.folder, Ed25519PrivateKey.generate())
     assert (place.folder / MANIFEST).read_bytes() == before
 
