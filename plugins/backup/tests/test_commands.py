@@ -173,10 +173,11 @@ def test_a_backup_that_fails_leaves_the_earlier_one(run: Run, shelf: Path):
 def test_a_refused_restore_leaves_no_new_configuration(run: Run, shelf: Path):
     ok(run("backup", ARCHIVE))
     CONFIG.unlink()
-    assert "Nothing was changed" in run("restore", ARCHIVE).output
+    command = ("--config", CONFIG, "restore", ARCHIVE)
+    assert "Nothing was changed" in run(*command).output
     assert not CONFIG.exists()
     (shelf / "in use").touch()
-    assert "somebody reads" in run("restore", ARCHIVE, "--yes").output
+    assert "somebody reads" in run(*command, "--yes").output
     assert not CONFIG.exists()
 
 
