@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from standards_mcp.commands import printable
 from standards_mcp.files import private_folder, replace_privately, write_private
 
 from .errors import BackupError
@@ -33,13 +34,29 @@ class ApprovalsBackup:
 
     @contextmanager
     def restoring(self, folder: Path) -> Generator[Callable[[], None]]:
-        """Check that all files are JSON; running servers notice that their files have changed."""
-        files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.json")}
-        for name, data in files.items():
+        """Check all names, and that all files are JSON.
+
+        Running servers notice that their files have changed.
+
+        Raises:
+            BackupError: A file has another name than approvals have, or is not JSON.
+        """
+        approvals = {*folder.glob(_PATTERN)}
+        files = dict[Path, bytes]()
+        for path in folder.rglob("*"):
+            if path.is_dir():
+                continue
+            name = path.relative_to(folder)
+            shown = printable(name.as_posix())
+            if path not in approvals:
+                raise BackupError(
+                    f"the archive has {shown} among the approvals, and no backup has that"
+                )
+            files[name] = path.read_bytes()
             try:
-                json.loads(data)
-            except ValueError:
-                raise BackupError(f"the approvals {name} are not JSON") from None
+                json.loads(files[name])
+            except (ValueError, RecursionError):
+                raise BackupError(f"the approvals {shown} are not JSON") from None
 
         def replace() -> None:
             for name, data in files.items():

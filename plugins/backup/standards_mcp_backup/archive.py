@@ -194,9 +194,11 @@ class ArchiveReader:
             )
         for name in wanted:
             target = folder.joinpath(*PurePosixPath(name).parts)
-            private_folder(target.parent)
-            with open_private(target) as file:
-                self._copy(name, file)
+            # Names may be too long, or one may be a folder of another one.
+            with _explained(self._path):
+                private_folder(target.parent)
+                with open_private(target) as file:
+                    self._copy(name, file)
 
     def read(self, name: str) -> bytes:
         """Return the content of a member, after a look at the whole archive.

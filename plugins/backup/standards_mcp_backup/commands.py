@@ -105,7 +105,7 @@ def restore(
     changed. The configuration is restored only if there is none. If the command is interrupted, run
     it again.
     """
-    with divert_stdout(), reading_archive(file) as reader:
+    with divert_stdout(), reading_archive(file) as reader, ExitStack() as undo:
         manifest = reader.manifest
         parts = [short_name(part) for part in manifest.parts]
         _check_names(without, parts)
@@ -114,6 +114,8 @@ def restore(
         if config and not dry_run:
             replace_privately(config, reader.read(f"{CONFIGURATION}/{_FILE_NAME}"))
         host = _load(invocation, manifest.secrets if config else ())
+        if config and not dry_run:
+            undo.callback(config.unlink, missing_ok=True)
         backups = backups_of(host, (name for name in names if name != CONFIGURATION))
         with _locked(host.state_dir), _checked(host, reader, backups) as replacements:
             earlier = sorted(host.state_dir.glob(f"{_BEFORE}*.zip"))
@@ -123,6 +125,7 @@ def restore(
                         f"This replaces the data of {', '.join(backups) or 'nothing'} by those of "
                         f"{manifest.created:%Y-%m-%d %H:%M} UTC."
                     )
+                undo.pop_all()
                 _replace(host, backups, replacements)
     done = [*([CONFIGURATION] if config else []), *backups]
     data = {"file": str(file), "restored": [] if dry_run else done, "secrets": manifest.secrets}

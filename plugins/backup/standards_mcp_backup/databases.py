@@ -14,6 +14,7 @@ from standards_mcp.files import full_disk, open_private
 from .errors import BackupError
 
 _BUSY_SECONDS: Final = 60.0
+_DAMAGED: Final = "; it is damaged: move it away, and restore a backup"
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -22,12 +23,12 @@ def copy_database(source: Path, target: Path) -> None:
     Raises:
         BackupError: The database is damaged or in use for too long, or the copy cannot be written.
     """
-    with _explained(source):
+    with _explained(source, _DAMAGED):
         open_private(target).close()
         with closing(_connect(source)) as connection, closing(_connect(target)) as copy:
             # In one step: between two steps, another process could write, and the copy begin anew.
             connection.backup(copy, progress=_limit(source))
-    check_database(target)
+        _check(target)
 
 
 def check_database(path: Path) -> None:
@@ -36,10 +37,8 @@ def check_database(path: Path) -> None:
     Raises:
         BackupError: The file is no database, or is damaged.
     """
-    with _explained(path), closing(_connect(path)) as connection:
-        (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if result != "ok":
-            raise sqlite3.DatabaseError(result)
+    with _explained(path):
+        _check(path)
 
 
 def overwrite_database(target: Path, source: Path) -> None:
@@ -52,11 +51,18 @@ def overwrite_database(target: Path, source: Path) -> None:
         BackupError: The target is damaged, has another page size, or is in use for too long.
     """
     with (
-        _explained(target),
+        _explained(target, _DAMAGED),
         closing(_connect(source)) as connection,
         closing(_connect(target)) as overwritten,
     ):
         connection.backup(overwritten, progress=_limit(target))
+
+
+def _check(path: Path) -> None:
+    with closing(_connect(path)) as connection:
+        (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if result != "ok":
+            raise sqlite3.DatabaseError(" ".join(result.split()))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -76,9 +82,18 @@ def _limit(path: Path) -> Callable[[int, int, int], None]:
 
 
 @contextmanager
-def _explained(path: Path) -> Generator[None]:
+def _explained(path: Path, advice: str = "") -> Generator[None]:
+    """Explain errors.
+
+    Args:
+        advice: What to add if the database is damaged.
+
+    Raises:
+        BackupError: The database or a file cannot be used; the message names *path*.
+    """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         reason = full_disk.MESSAGE if full_disk.is_full(error, path) else error
-        raise BackupError(f"{path}: {reason}") from error
+        is_damaged = type(error) is sqlite3.DatabaseError  # subclasses have other causes
+        raise BackupError(f"{path}: {reason}{advice if is_damaged else ''}") from error

@@ -141,6 +141,13 @@ def test_a_member_twice_is_refused(archive: Path, tmp_path: Path):
         restored(bad, tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", [f"{BOOK}/inside", f"plugins/shelf/{'x' * 300}"])
+def test_names_that_no_folder_can_hold_are_refused(archive: Path, tmp_path: Path, name: str):
+    bad = rewritten(archive, lambda manifest, new: member(manifest, new, name))
+    with pytest.raises(BackupError, match=r"bad\.zip cannot be read or unpacked"):
+        restored(bad, tmp_path / "out")
+
+
 def test_a_bomb_writes_no_more_than_the_archive_says(archive: Path, tmp_path: Path):
     """Fifty million zeros, of which the archive and its manifest say that they are ten."""
     name = "plugins/shelf/bomb"

@@ -13,6 +13,9 @@ import pytest
 from click.testing import Result
 from filelock import FileLock
 
+from standards_mcp_backup.approvals import ApprovalsBackup
+from standards_mcp_backup.errors import BackupError
+
 Run = Callable[..., Result]
 Configure = Callable[..., None]
 ARCHIVE = Path("backup.zip")
@@ -167,6 +170,17 @@ def test_a_backup_that_fails_leaves_the_earlier_one(run: Run, shelf: Path):
     assert {each.name for each in Path().iterdir()} == {ARCHIVE.name, CONFIG.name}
 
 
+def test_a_refused_restore_leaves_no_new_configuration(run: Run, shelf: Path):
+    ok(run("backup", ARCHIVE))
+    CONFIG.unlink()
+    command = ("--config", CONFIG, "restore", ARCHIVE)
+    assert "Nothing was changed" in run(*command).output
+    assert not CONFIG.exists()
+    (shelf / "in use").touch()
+    assert "somebody reads" in run(*command, "--yes").output
+    assert not CONFIG.exists()
+
+
 def test_data_in_use_are_not_replaced(run: Run, shelf: Path):
     ok(run("backup", ARCHIVE))
     (shelf / "emma.txt").write_text("Emma II", encoding="utf-8")
@@ -229,3 +243,22 @@ def test_approvals_of_servers_come_back(run: Run, tmp_path: Path):
     file.unlink()
     ok(run("restore", ARCHIVE, "--yes"))
     assert file.read_text("utf-8") == '{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lists.json", "{}"),
+        ("other/lists.json", "{}"),
+        ("other/deep/approved-0123456789ab.json", "{}"),
+        ("other/approved-0123456789ab.txt", "{}"),
+        ("other/approved-0123456789ab.json", "{"),
+        ("other/approved-0123456789ab.json", "[" * 100_000),
+    ],
+)
+def test_approvals_write_no_other_files(tmp_path: Path, name: str, text: str):
+    copy = tmp_path / "copy"
+    (copy / name).parent.mkdir(parents=True)
+    (copy / name).write_text(text, encoding="utf-8")
+    with pytest.raises(BackupError, match=name), ApprovalsBackup(tmp_path).restoring(copy):
+        pass

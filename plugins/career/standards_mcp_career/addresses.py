@@ -48,7 +48,7 @@ class RedisAddress:
                 "the address is malformed. Write redis://HOST, redis://HOST:PORT/DB, "
                 "rediss://HOST, tcp://HOST:PORT, unix:///PATH or unix:///PATH?db=N, with a port "
                 "from 1 to 65535; to log in, put USER:PASSWORD and an at sign before HOST. In "
-                "names and passwords, encode @ as %40, / as %2F, ? as %3F and # as %23"
+                "names and passwords, encode @ as %40, / as %2F, ? as %3F, # as %23 and % as %25"
             )
         urlsplit(url)  # raises for an impossible IPv6 address
         return cls(url, f"{network['host']}:{port}")
@@ -89,7 +89,7 @@ class PostgresAddress:
                 "postgresql://HOST:PORT/DATABASE?sslmode=verify-full or "
                 "postgresql:///DATABASE?host=/FOLDER for a socket, with a port from 1 to 65535; "
                 "to log in, put USER:PASSWORD and an at sign before HOST. In names and passwords, "
-                "encode @ as %40, / as %2F, ? as %3F and # as %23"
+                "encode @ as %40, / as %2F, ? as %3F, # as %23 and % as %25"
             )
         name = f"{parts['hosts'] or 'local socket'}/{unquote(parts['database'])}"
         return cls(f"postgresql{parts['rest']}", name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from standards_mcp_backup import check_database, copy_database, overwrite_database
 
 from .schema import open_store
+from .tables import atoms_revision, raise_atoms_revision
 
 _NAME: Final = "career.db"
 
@@ -39,7 +40,10 @@ class CareerBackup:
         open_store(copy).close()
 
         def replace() -> None:
-            open_store(self._path).close()  # creates a missing file
+            with closing(open_store(self._path)) as store, store.reading() as connection:
+                revision = atoms_revision(connection)
+            with closing(open_store(copy)) as store, store.writing() as connection:
+                raise_atoms_revision(connection, revision)
             overwrite_database(self._path, copy)
 
         yield replace

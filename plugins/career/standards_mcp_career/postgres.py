@@ -106,7 +106,8 @@ class PostgresStore(Store):
             chosen = conninfo_to_dict(self._url)
             conninfo = make_conninfo("", **{**_DEFAULTS, **chosen, "client_encoding": "utf8"})
         except psycopg.ProgrammingError as error:
-            error.args = ("the address has an unknown parameter",)  # without what it quotes
+            cause = "the address has an unknown parameter, or a % that is not encoded as %25"
+            error.args = (cause,)  # without what it quotes
             raise
         raw = psycopg.connect(conninfo, autocommit=True)
         if (encoding := raw.info.parameter_status("server_encoding")) != "UTF8":

@@ -23,6 +23,7 @@ from .records import (
 )
 
 _R = TypeVar("_R")
+_ROOM_FOR_WRITERS: Final = 1000
 ALL_ROWS: Final = 2**63 - 1
 """The largest limit of a query."""
 NEWEST_RUN_FIRST: Final = "length(run_id) DESC, run_id DESC"
@@ -193,6 +194,20 @@ def atoms_revision(connection: Connection) -> int:
     query = "SELECT value FROM id_counters WHERE name = 'atoms'"
     row = connection.execute(query).fetchone()
     return row[0] if row else -1
+
+
+def raise_atoms_revision(connection: Connection, other: int) -> None:
+    """Make the revision higher than it is, and than that of the database that this one replaces.
+
+    Servers keep the words of the atoms by the revision, and read them again when it differs.
+    """
+    # Writers may be first, until the other database is replaced.
+    revision = max(atoms_revision(connection), other) + _ROOM_FOR_WRITERS
+    connection.execute(
+        "INSERT INTO id_counters VALUES ('atoms', ?) ON CONFLICT (name) "
+        "DO UPDATE SET value = excluded.value",
+        (revision,),
+    )
 
 
 def next_number(connection: Connection, name: str) -> int:

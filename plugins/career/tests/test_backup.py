@@ -19,8 +19,10 @@ from standards_mcp import ApiError
 from standards_mcp_backup import BackupError
 from standards_mcp_backup.archive import reading_archive
 from standards_mcp_career.backup import CareerBackup
-from standards_mcp_career.database import Store
+from standards_mcp_career.records import Atom
 from standards_mcp_career.schema import LATEST, migrate, open_store, version_of
+from standards_mcp_career.sqlite import SqliteStore
+from standards_mcp_career.tables import atoms_revision, upsert
 
 pytestmark = [
     pytest.mark.processes,
@@ -28,6 +30,7 @@ pytestmark = [
     pytest.mark.usefixtures("installed"),
 ]
 KILLS = int(os.environ.get("KILLS", "2"))
+ATOM = Atom("a-1", claim="Kept the presses running", verified=True)
 WRITER = """
 import sys
 from pathlib import Path
@@ -145,12 +148,12 @@ def test_an_empty_machine_gives_the_same_answers(db: Path):
 def test_a_copy_of_an_earlier_version_is_brought_to_the_newest(db: Path, tmp_path: Path):
     copy = tmp_path / "copy"
     copy.mkdir()
-    earlier = Store(copy / "career.db")
+    earlier = SqliteStore(copy / "career.db")
     migrate(earlier, 4)
     earlier.close()
     with CareerBackup(db).restoring(copy) as replace:
         replace()
-    with Store(db).reading() as connection:
+    with SqliteStore(db).reading() as connection:
         assert version_of(connection) == LATEST
 
 
@@ -167,3 +170,22 @@ def test_a_copy_that_is_damaged_or_newer_is_refused(db: Path, tmp_path: Path):
         connection.execute("UPDATE schema_version SET version = 99 WHERE version = 10")
     with pytest.raises(ApiError, match="version 99"), CareerBackup(db).restoring(copy):
         pass
+
+
+@pytest.mark.parametrize(("saved", "later"), [(1, 0), (1, 1), (3, 1), (1, 3)])
+def test_servers_notice_that_the_atoms_are_others(db: Path, tmp_path: Path, saved: int, later: int):
+    """They read the words anew if the revision differs, also when a writer was first."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path, changes in ((copy / "career.db", saved), (db, later)):
+        with closing(open_store(path)) as store, store.writing() as connection:
+            for _ in range(changes):
+                upsert(connection, [ATOM])
+    with closing(open_store(db)) as server:
+        with CareerBackup(db).restoring(copy) as replace:
+            with server.writing() as connection:
+                upsert(connection, [ATOM])
+                seen = atoms_revision(connection)
+            replace()
+        with server.reading() as connection:
+            assert atoms_revision(connection) > seen + 1

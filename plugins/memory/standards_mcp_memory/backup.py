@@ -130,8 +130,8 @@ def _collections(meta: Path) -> set[str]:
     """
     try:
         data: dict[str, Any] = json.loads(meta.read_text("utf-8"))
-        names = set(data["collections"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        names = set(data["collections"].keys())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BackupError(f"{meta} cannot be read: {error}") from error
     if any(Path(name).name != name or name in {"", ".."} for name in names):
         raise BackupError(f"{meta} has a collection with the name of another folder")

@@ -84,7 +84,7 @@ def _finish_restore(folder: Path) -> None:
         collections.rename(folder / COLLECTIONS_NAME)
     with suppress(FileNotFoundError):
         (restored / META_NAME).replace(folder / META_NAME)
-    restored.rmdir()
+    shutil.rmtree(restored)  # an archive may have other files
 
 
 def _wait_for_others(folder: Path, deadline: float) -> None:

@@ -210,6 +210,8 @@ def test_a_damaged_copy_is_refused(folder: Path, tmp_path: Path):
         ("meta.json", b"{"),
         ("meta.json", b'{"collections": {"..": {}}}'),
         ("meta.json", b'{"collections": {}}'),
+        ("meta.json", b'{"collections": [1]}'),
+        ("meta.json", b"[" * 100_000),
         ("collection/rivers/storage.sqlite", b"SQLite format 3\0" + b"x" * 4096),
     ):
         subprocess.run(["rm", "-rf", str(copy)], check=True)
@@ -218,3 +220,16 @@ def test_a_damaged_copy_is_refused(folder: Path, tmp_path: Path):
         (copy / name).write_bytes(data)
         with pytest.raises(BackupError), backup.restoring(copy):
             pass
+
+
+def test_unknown_files_of_an_archive_do_not_damage_the_store(folder: Path, tmp_path: Path):
+    filled("rivers", 3)
+    before = contents(folder)
+    backup, copy = MemoryBackup(folder, 1), tmp_path / "copy"
+    copy.mkdir()
+    backup.save(copy)
+    (copy / "notes.txt").write_text("mine", encoding="utf-8")
+    with backup.restoring(copy) as replace:
+        replace()
+    assert contents(folder) == before
+    assert not [*folder.glob("restored*")]

@@ -329,6 +329,7 @@ def test_a_newer_version_and_tables_of_another_program_are_refused_and_stay(
         (("/career?", "/missing?"), r'cannot be reached.*database "missing" does not exist'),
         (("%2Fhush", "%2Fwrong"), "cannot be reached.*password authentication failed"),
         (("?host=", "?hushhost=x&host="), "the address has an unknown parameter"),
+        (("%2Fhush", "%zzhush"), "a % that is not encoded as %25"),
         (("?host=", "?sslmode=maybe&host="), "cannot be reached.*sslmode"),
     ],
 )
