@@ -432,6 +432,20 @@ async def test_the_cookie_is_for_pages_and_not_for_mcp(served: Serve):
         answer = await browser.request("POST", "/mcp", json=INITIALIZE, headers=headers)
         assert answer.status_code == 401
         assert (await browser.get("/mcp", **ACCEPT)).status_code == 401
+        opened = await browser.get("/mcp")  # a sign-in would lead back here for ever
+        assert opened.status_code == 401
+
+
+async def test_a_page_whose_session_has_ended_says_that_its_person_must_sign_in(served: Serve):
+    async with served() as browser:
+        own = await browser.request("POST", "/tools/look", headers={"origin": browser.url})
+        assert own.status_code == 401
+        assert own.json() == {
+            "error": "missing_token",
+            "error_description": "you are not signed in, or no longer; reload the page",
+        }
+        program = await browser.request("POST", "/tools/look")
+        assert "a token is needed" in program.json()["error_description"]
 
 
 @pytest.mark.parametrize(
