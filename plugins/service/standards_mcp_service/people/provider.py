@@ -152,9 +152,9 @@ class Provider:
         subject = str(claims["sub"])
         if not (0 < len(subject) <= _MAX_SUBJECT_CHARS and subject.isprintable()):
             raise ApiError("its ID token has no valid subject")
-        names = (claims.get(each) for each in ("name", "preferred_username", "email"))
-        said: object = claims.get(self._settings.groups_claim, [])
-        groups = cast("list[object]", said if isinstance(said, list) else [said])
+        names = (claims.get(claim) for claim in ("name", "preferred_username", "email"))
+        claimed: object = claims.get(self._settings.groups_claim, [])
+        groups = cast("list[object]", claimed if isinstance(claimed, list) else [claimed])
         return Person(
             token="",
             # As the name of the caller with a JSON Web Token of this person.

@@ -303,6 +303,11 @@ async def test_a_session_ends_after_its_lifetime(served: Serve, monkeypatch: pyt
         now = time.time()
         monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", lambda: now + 61)
         assert not await is_signed_in(browser)
+        # The clock of another service with the same key may be behind.
+        for seconds, is_valid in ((20, True), (40, False)):
+            earlier = now - seconds
+            monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", lambda: earlier)
+            assert await is_signed_in(browser) == is_valid
 
 
 async def test_a_session_outlives_a_restart_with_the_same_key_only(served: Serve):
@@ -470,6 +475,32 @@ async def test_a_sign_in_leads_back_to_the_service_only(served: Serve, page: str
         assert done.status_code == 303
         assert urlsplit(done.headers["location"]).netloc == urlsplit(browser.url).netloc
         assert "x=y" not in str(done.headers.get_list("set-cookie"))
+
+
+@pytest.mark.parametrize(
+    ("page", "end"),
+    [
+        (f"/admin?{'q' * 1493}", f"/admin?{'q' * 1493}"),
+        (f"/admin?{'q' * 6000}", "/admin"),
+        (f"/admin/{'x' * 6000}?q=1", "/"),
+    ],
+    ids=["short", "long query", "long path"],
+)
+async def test_a_page_with_a_long_address_can_be_signed_in_for(served: Serve, page: str, end: str):
+    async with served() as browser:
+        done = await browser.get(await browser.come_back(page))
+        assert done.headers["location"] == f"{browser.url}{end}"
+        begun = await browser.get(f"/sign-in?next={page}")
+        assert all(len(line) < 4096 for line in begun.headers.get_list("set-cookie"))
+
+
+async def test_a_browser_forgets_the_oldest_of_many_begun_sign_ins(served: Serve):
+    async with served() as browser:
+        browser.cookies["__Host-standards-mcp-sign-in-("] = "of an attacker"
+        backs = [await browser.come_back() for _ in range(7)]
+        assert len(browser.cookies) == 6
+        assert "this browser has not begun it" in (await browser.get(backs[1])).text
+        assert (await browser.get(backs[2])).status_code == 303
 
 
 async def test_only_requests_for_pages_lead_to_the_provider(served: Serve):
