@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -190,6 +191,22 @@ async def test_new_keys_of_the_provider_count_and_unknown_ones_do_not(
         assert not await is_signed_in(browser)
 
 
+async def test_while_the_keys_cannot_be_read_the_id_token_is_not_blamed(
+    served: Serve, provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_service.jwt_tokens._RETRY_SECONDS", 0.0)
+    provider.kids = []
+    async with served() as browser:
+        refused = await browser.sign_in()
+        assert refused.status_code == 503
+        assert "its keys cannot be read now; try again later" in refused.text
+        assert not await is_signed_in(browser)
+        provider.kids = ["two"]
+        assert (await browser.sign_in()).status_code == 400
+        provider.kids = ["one"]
+        assert (await browser.sign_in()).status_code == 303
+
+
 async def test_another_browser_cannot_finish_a_sign_in(served: Serve):
     async with served() as browser:
         stolen = await browser.come_back()
@@ -305,8 +322,8 @@ async def test_a_session_ends_after_its_lifetime(served: Serve, monkeypatch: pyt
         assert not await is_signed_in(browser)
         # The clock of another service with the same key may be behind.
         for seconds, is_valid in ((20, True), (40, False)):
-            earlier = now - seconds
-            monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", lambda: earlier)
+            clock = partial(float, now - seconds)
+            monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", clock)
             assert await is_signed_in(browser) == is_valid
 
 
