@@ -8,9 +8,12 @@ from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from support.http import ACCEPT, INITIALIZE, auth_of, bearer, patient_client
-from support.openid import PAGE, Browser, Provider, Serve
+from support.openid import PAGE, Browser, DeskPlugin, Provider, Serve
 
+from standards_mcp import Route, hookimpl
 from standards_mcp_service.people import provider as provider_module
 from standards_mcp_service.tokens import new_token
 
@@ -71,6 +74,35 @@ async def test_groups_give_the_rights_of_a_token_with_their_scopes(
                 assert answer.json() == {
                     "content": [{"type": "text", "text": f"{provider.url}:ann"}]
                 }
+
+
+class ShelfPlugin(DeskPlugin):
+    """A page for browsers with two tools."""
+
+    async def show(self, request: Request) -> Response:
+        return PlainTextResponse(",".join(request.state.tools))
+
+    @hookimpl
+    def register_routes(self) -> list[Route]:
+        return [Route(path="/shelf", function=self.show, is_page=True, tools=("look", "drop"))]
+
+
+async def test_a_person_uses_a_plugins_page_with_the_tools_of_their_groups(
+    served: Serve, provider: Provider
+):
+    async with served(plugin=ShelfPlugin) as browser:
+        done = await browser.sign_in("/shelf?q=x")
+        assert done.headers["location"] == f"{browser.url}/shelf?q=x"
+        assert (await browser.get("/shelf")).text == "look"
+        own = {"origin": browser.url}
+        answer = await browser.request("POST", "/shelf/tools/look", json={}, headers=own)
+        assert f"{provider.url}:ann" in answer.text
+        answer = await browser.request("POST", "/shelf/tools/drop", json={}, headers=own)
+        assert answer.status_code == 404
+        browser.cookies.clear()
+        ended = await browser.request("POST", "/shelf/tools/look", json={}, headers=own)
+        assert (ended.status_code, ended.json()["error"]) == (401, "missing_token")
+        assert "reload the page" in ended.json()["error_description"]
 
 
 async def test_a_person_without_a_group_of_the_service_is_refused(
