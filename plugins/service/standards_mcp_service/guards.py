@@ -44,6 +44,7 @@ _NOT_SIGNED_IN: Final = (
     "a token is needed, as Authorization: Bearer TOKEN; the administrator can make one with"
     " standards-mcp auth token new NAME"
 )
+_SESSION_ENDED: Final = "you are not signed in, or no longer; reload the page"
 _NOT_VALID: Final = "the token is not valid here; check it, or ask for a new one"
 _AUTHORITY: Final = re.compile(
     r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?"
@@ -155,23 +156,30 @@ def with_authorization(
                 log.info("a request is refused", extra={"client": client, "reason": "token"})
         response = app
         if not is_authorized and scope["path"] not in open_paths:
-            if people and not has_token and _is_for_page(scope):
+            # No cookie counts at /mcp, so a sign-in would lead back there for ever.
+            is_page = _is_for_page(scope) and scope["path"] != MCP
+            if people and not has_token and is_page:
                 response = people.begin_response(scope)
             else:
-                response = _unauthorized(scope, metadata, has_token=has_token)
+                missing = _SESSION_ENDED if people and is_own_page(scope) else _NOT_SIGNED_IN
+                response = _unauthorized(scope, metadata, None if has_token else missing)
         await response(scope, receive, send)
 
     return answer
 
 
-def _unauthorized(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool) -> Response:
-    """Return the answer to a request without a valid token (RFC 6750)."""
+def _unauthorized(scope: Scope, metadata: AnyHttpUrl | None, missing: str | None) -> Response:
+    """Return the answer to a request without a valid token (RFC 6750).
+
+    Args:
+        missing: The message if the request has no token; None: its token is wrong.
+    """
     error, why = "invalid_token", _NOT_VALID
     if expired := scope["state"].get(EXPIRED):
         why = f"the token expired at {expired}; ask for a new one"
     challenge = [f'error="{error}"', f'error_description="{why}"']
-    if not has_token:  # the RFC wants no error in the challenge then
-        error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
+    if missing:  # the RFC wants no error in the challenge then
+        error, why, challenge = "missing_token", missing, ['realm="standards-mcp"']
     if metadata:
         challenge.append(f'resource_metadata="{metadata}"')
     headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}

@@ -11,7 +11,9 @@ import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
+from standards_mcp import is_unencrypted, may_use_proxy
 from standards_mcp.transports import ALL
+from standards_mcp_oauth.issuers import check_secure
 
 log = logging.getLogger("standards_mcp.service")
 
@@ -31,6 +33,10 @@ _LEEWAY_SECONDS: Final = 30
 _MAX_TOKEN_CHARS: Final = 16_384
 
 
+class NoKeysError(jwt.InvalidTokenError):
+    """The key of a token is not in the cache, and the server's keys cannot be read now."""
+
+
 class JwtTokens:
     """Verify the JSON Web Tokens of an authorization server.
 
@@ -46,6 +52,7 @@ class JwtTokens:
         self._fetched_at = self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
         self._must_wait = True
+        self._has_failed = False
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid."""
@@ -69,7 +76,8 @@ class JwtTokens:
         """Return the claims of a valid token.
 
         Raises:
-            jwt.InvalidTokenError: The token is not valid, or its key cannot be had.
+            NoKeysError: The keys of the server cannot be read now.
+            jwt.InvalidTokenError: The token is not valid.
             ValueError: A claim has no valid form.
         """
         if len(token) > _MAX_TOKEN_CHARS:
@@ -90,6 +98,7 @@ class JwtTokens:
         """Return the key with this id, without a wait if it is in the cache.
 
         Raises:
+            NoKeysError: The last attempt to read the keys has failed.
             jwt.InvalidTokenError: The server has no such key.
         """
         self._refresh(kid)
@@ -97,6 +106,8 @@ class JwtTokens:
         # wait.
         if self._fetching and (self._must_wait or kid not in self._keys):
             await asyncio.wait([self._fetching])
+        if kid not in self._keys and self._has_failed:
+            raise NoKeysError
         if kid not in self._keys:
             raise jwt.InvalidTokenError("unknown key")
         return self._keys[kid]
@@ -116,20 +127,22 @@ class JwtTokens:
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
                 self._keys = await self._fetch_keys()
-            self._fetched_at = time.monotonic()
+            self._fetched_at, self._has_failed = time.monotonic(), False
         except Exception as exc:  # noqa: BLE001  - any failure of the network or of the server
+            self._has_failed = True
             fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
             log.warning("the keys of the authorization server cannot be read", extra=fields)
         finally:
             self._fetching = None
 
     async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
-        async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
-            if self._url is None:
-                issuer = self._issuer.rstrip("/")
-                openid = await _fetch_object(client, f"{issuer}/.well-known/openid-configuration")
-                self._url = str(openid["jwks_uri"])
-            keys = (await _fetch_object(client, self._url))["keys"]
+        if self._url is None:
+            issuer = self._issuer.rstrip("/")
+            openid = await _fetch_object(f"{issuer}/.well-known/openid-configuration")
+            url = str(openid["jwks_uri"])
+            # Whoever changes the keys on their way can sign tokens.
+            self._url = url if is_unencrypted(issuer) else check_secure(url, issuer)
+        keys = (await _fetch_object(self._url))["keys"]
         usable = {
             str(jwk.get("kid") or ""): key
             for jwk in cast("list[dict[str, Any]]", keys)
@@ -151,8 +164,9 @@ def _usable_key(jwk: dict[str, Any]) -> jwt.PyJWK | None:
     return key if key.algorithm_name in _ALGORITHMS else None
 
 
-async def _fetch_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
-    answer = await client.get(url, headers={"accept": "application/json"})
+async def _fetch_object(url: str) -> dict[str, Any]:
+    async with httpx2.AsyncClient(timeout=_FETCH_SECONDS, trust_env=may_use_proxy(url)) as client:
+        answer = await client.get(url, headers={"accept": "application/json"})
     answer.raise_for_status()
     body: object = answer.json()
     if not isinstance(body, dict):

@@ -168,7 +168,7 @@ class Metrics:
 
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
-                raise HTTPException(403, f"metrics are for tokens with the scope {METRICS!r}")
+                raise HTTPException(403, f"metrics need the scope {METRICS!r}")
             self._plugins.clear()
             for name, record in self._records.items():
                 self._plugins.labels(name, str(record.status)).set(1)

@@ -350,6 +350,16 @@ async def test_a_key_of_a_kind_that_is_not_taken_is_passed_by(
         assert await status(url, issuer.token()) == 200
 
 
+async def test_keys_of_an_issuer_at_this_machine_come_from_no_other_unencrypted_address(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(issuer, "page", lambda _: {"jwks_uri": "http://evil.example/keys"})
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 401
+    (record,) = [each for each in caplog.records if "cannot be read" in each.getMessage()]
+    assert "'http://evil.example/keys' is not an https address" in str(record.__dict__["reason"])
+
+
 async def test_while_the_issuer_is_down_its_last_keys_count(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):

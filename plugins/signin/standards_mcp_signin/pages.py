@@ -25,7 +25,9 @@ _PAGE: Final = """\
 _HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "referrer-policy": "no-referrer",  # the address of an answer has the code
+    # The address of an answer has the code, so no other server may see it. With "no-referrer",
+    # browsers would send the forms without their origin, and the service would refuse them.
+    "referrer-policy": "same-origin",
 }
 _Step = Callable[[Request], Awaitable[Response]]
 

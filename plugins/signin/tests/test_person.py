@@ -342,7 +342,7 @@ async def test_users_of_the_service_sign_in_on_its_page_each_with_an_own_account
             assert "is not known" in stranger.text, "a link of ann does not sign bob in"
             done = await ann.get(back)
             assert "ann: signed in." in done.text
-            assert "no-referrer" in done.headers["referrer-policy"]
+            assert done.headers["referrer-policy"] == "same-origin"
             for mode in ("auto", "legacy"):
                 async with http_client(public, "token of ann", mode=mode) as client:
                     called = await client.call_tool("wiki_who", {})

@@ -108,7 +108,7 @@ class Admin:
             why = "This page needs a token if other machines reach the service."
             raise HTTPException(403, f"{why} Make one: auth token new NAME --scope {ADMIN}")
         if not principal.holds(ADMIN):
-            raise HTTPException(403, f"This page needs a token with the scope {ADMIN!r}.")
+            raise HTTPException(403, f"You need the scope {ADMIN!r}.")
         return principal
 
     async def _overview(self, request: Request, _: Principal) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import time
 from pathlib import Path
 from secrets import token_bytes, token_urlsafe
@@ -30,6 +31,9 @@ log = logging.getLogger("standards_mcp.service")
 _SIGN_IN: Final = "__Host-standards-mcp-sign-in-"
 _PERSON: Final = "__Host-standards-mcp"
 _SIGN_IN_SECONDS: Final = 600
+_MAX_SIGN_INS: Final = 5
+_LEEWAY_SECONDS: Final = 30
+"""The clocks of services with the same key may differ by this."""
 _MAX_COOKIE_CHARS: Final = 3_800
 """Browsers ignore a cookie of more than 4,096 bytes, with its name and attributes."""
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -73,8 +77,16 @@ class Cookies:
         self._people = _cipher(secret, f"person {identity}")
         self._folder, self._lifetime = folder, lifetime
 
-    def begin(self, response: Response, attempt: Attempt) -> None:
-        """Let a browser remember a sign-in that it begins; it may begin several."""
+    def begin(self, request: HTTPConnection, response: Response, attempt: Attempt) -> None:
+        """Let a browser remember a sign-in that it begins; it may begin several.
+
+        It forgets the oldest ones, since the header with all cookies has a limit, too.
+        """
+        name_form = re.compile(rf"{_SIGN_IN}[\w-]+", re.ASCII)
+        begun = [name for name in request.cookies if name_form.fullmatch(name)]
+        # Browsers send the oldest cookie first (RFC 6265, section 5.4).
+        for name in begun[: 1 - _MAX_SIGN_INS]:
+            _delete(response, name)
         sealed = self._attempts.encrypt(attempt.model_dump_json().encode())
         _set(response, _SIGN_IN + attempt.state, sealed, _SIGN_IN_SECONDS)
 
@@ -114,7 +126,7 @@ class Cookies:
             return None
         # A shorter lifetime counts at once, also for cookies that were made before.
         remaining = (person.expires_at or 0) - time.time()
-        return person if 0 < remaining <= self._lifetime else None
+        return person if 0 < remaining <= self._lifetime + _LEEWAY_SECONDS else None
 
     def sign_out(self, response: Response, person: Person) -> None:
         """Let a browser no longer act for a person, nor anybody who has copied its cookie."""

@@ -31,6 +31,8 @@ log = logging.getLogger("standards_mcp.service")
 _BEGIN: Final = "/sign-in"
 _END: Final = "/sign-out"
 _STYLE: Final = f"{_BEGIN}/style.css"
+_MAX_PAGE_CHARS: Final = 1_500
+"""The cookie of a begun sign-in holds the page, and browsers ignore a long cookie."""
 _FOLDER: Final = Path(__file__).parent / "templates"
 
 
@@ -89,7 +91,7 @@ class People:
         except ApiError as exc:
             return self._refuse(request, exc, page)
         response = RedirectResponse(url, 303, PAGE_HEADERS)
-        self._cookies.begin(response, attempt)
+        self._cookies.begin(request, response, attempt)
         return response
 
     def _ask_for_token(self, request: Request, page: str) -> Response:
@@ -179,8 +181,11 @@ class People:
 
 
 def _own_path(text: str) -> str:
-    """Return a path of this service; anything else becomes the start page."""
-    return text if re.fullmatch(r"/[!-~]*", text) else "/"
+    """Return a path of this service, without its query if it is long, or else the start page."""
+    if len(text) > _MAX_PAGE_CHARS:
+        text = text.partition("?")[0]
+    is_own = len(text) <= _MAX_PAGE_CHARS and re.fullmatch(r"/[!-~]*", text)
+    return text if is_own else "/"
 
 
 def _begin_path(page: str, **fields: str) -> str:

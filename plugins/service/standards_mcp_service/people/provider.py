@@ -22,6 +22,7 @@ from standards_mcp_oauth.clients import (
 from standards_mcp_oauth.issuers import (
     WELL_KNOWN,
     Endpoints,
+    UnreachableError,
     check_secure,
     fetch_object,
     read_metadata,
@@ -29,7 +30,7 @@ from standards_mcp_oauth.issuers import (
     split_url,
 )
 from standards_mcp_service.authorization import Person
-from standards_mcp_service.jwt_tokens import JwtTokens
+from standards_mcp_service.jwt_tokens import JwtTokens, NoKeysError
 
 from .cookies import Attempt
 
@@ -122,9 +123,16 @@ class Provider:
         return self._metadata
 
     async def _claims(self, id_token: object, nonce: str) -> dict[str, Any]:
-        """Return the claims of an ID token that was made for this sign-in."""
+        """Return the claims of an ID token that was made for this sign-in.
+
+        Raises:
+            UnreachableError: The provider's keys cannot be read.
+            ApiError: The token is not valid, or of another sign-in.
+        """
         try:
             claims = await self._id_tokens.claims(str(id_token or ""))
+        except NoKeysError:
+            raise UnreachableError("its keys cannot be read now; try again later") from None
         except (jwt.InvalidTokenError, ValueError) as exc:
             raise ApiError(f"its ID token is not valid ({type(exc).__name__})") from None
         if claims.get("nonce") != nonce:
@@ -152,9 +160,9 @@ class Provider:
         subject = str(claims["sub"])
         if not (0 < len(subject) <= _MAX_SUBJECT_CHARS and subject.isprintable()):
             raise ApiError("its ID token has no valid subject")
-        names = (claims.get(each) for each in ("name", "preferred_username", "email"))
-        said: object = claims.get(self._settings.groups_claim, [])
-        groups = cast("list[object]", said if isinstance(said, list) else [said])
+        names = (claims.get(claim) for claim in ("name", "preferred_username", "email"))
+        claimed: object = claims.get(self._settings.groups_claim, [])
+        groups = cast("list[object]", claimed if isinstance(claimed, list) else [claimed])
         return Person(
             token="",
             # As the name of the caller with a JSON Web Token of this person.

@@ -138,7 +138,7 @@ async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost
         ]
         async with http_client(url, BOB) as client:
             assert (await client.list_tools()).tools == []
-    assert "a token with the scope &#39;admin&#39;" in refused.text
+    assert "You need the scope &#39;admin&#39;" in refused.text
     assert ["plugins" in each for each in health] == [False, True]
 
 

@@ -25,12 +25,16 @@ def provider() -> Iterator[Provider]:
 def served(provider: Provider, make_host: MakeHost) -> Serve:
     """Return a function that serves pages, and opens a browser for them.
 
-    Its arguments are keys of the table ``oidc``, and of ``[server]`` as the dictionary *server*.
+    Its arguments are keys of the table ``oidc``, and of ``[server]`` as the dictionary *server*;
+    *plugin* takes the place of the usual one.
     """
 
     @asynccontextmanager
     async def serve(
-        server: dict[str, Any] | None = None, auth: dict[str, Any] | None = None, **oidc: Any
+        server: dict[str, Any] | None = None,
+        auth: dict[str, Any] | None = None,
+        plugin: type[DeskPlugin] = DeskPlugin,
+        **oidc: Any,
     ) -> AsyncGenerator[Browser]:
         port = free_port()
         keys = {
@@ -42,7 +46,7 @@ def served(provider: Provider, make_host: MakeHost) -> Serve:
         }
         tables = {"oidc": keys | oidc, "scopes": {"teacher": ["look"]}, **(auth or {})}
         settings = {"port": port, "admin": True, "rest": True, "auth": tables, **(server or {})}
-        host: Host = make_host({"desk": DeskPlugin}, server=settings)
+        host: Host = make_host({"desk": plugin}, server=settings)
         async with served_over_http(host) as url:
             yield Browser(url)
 

@@ -166,7 +166,7 @@ async def test_a_teacher_calls_a_tool_on_the_page_of_the_rest_api(
         call = f"fetch('/tools/look', {options}).then(answer => answer.status)"
         assert await page.evaluate(call) == 200
         await page.goto(f"{url}/admin")
-        assert "needs a token with the scope" in await page.inner_text("main")
+        assert "You need the scope 'admin'" in await page.inner_text("main")
 
 
 async def test_a_token_is_still_a_password_for_all_pages(iam_server: Server):  # noqa: F811

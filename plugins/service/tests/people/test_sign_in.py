@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from support.http import ACCEPT, INITIALIZE, auth_of, bearer, patient_client
-from support.openid import PAGE, Browser, Provider, Serve
+from support.openid import PAGE, Browser, DeskPlugin, Provider, Serve
 
+from standards_mcp import Route, hookimpl
 from standards_mcp_service.people import provider as provider_module
 from standards_mcp_service.tokens import new_token
 
@@ -70,6 +74,35 @@ async def test_groups_give_the_rights_of_a_token_with_their_scopes(
                 assert answer.json() == {
                     "content": [{"type": "text", "text": f"{provider.url}:ann"}]
                 }
+
+
+class ShelfPlugin(DeskPlugin):
+    """A page for browsers with two tools."""
+
+    async def show(self, request: Request) -> Response:
+        return PlainTextResponse(",".join(request.state.tools))
+
+    @hookimpl
+    def register_routes(self) -> list[Route]:
+        return [Route(path="/shelf", function=self.show, is_page=True, tools=("look", "drop"))]
+
+
+async def test_a_person_uses_a_plugins_page_with_the_tools_of_their_groups(
+    served: Serve, provider: Provider
+):
+    async with served(plugin=ShelfPlugin) as browser:
+        done = await browser.sign_in("/shelf?q=x")
+        assert done.headers["location"] == f"{browser.url}/shelf?q=x"
+        assert (await browser.get("/shelf")).text == "look"
+        own = {"origin": browser.url}
+        answer = await browser.request("POST", "/shelf/tools/look", json={}, headers=own)
+        assert f"{provider.url}:ann" in answer.text
+        answer = await browser.request("POST", "/shelf/tools/drop", json={}, headers=own)
+        assert answer.status_code == 404
+        browser.cookies.clear()
+        ended = await browser.request("POST", "/shelf/tools/look", json={}, headers=own)
+        assert (ended.status_code, ended.json()["error"]) == (401, "missing_token")
+        assert "reload the page" in ended.json()["error_description"]
 
 
 async def test_a_person_without_a_group_of_the_service_is_refused(
@@ -190,6 +223,22 @@ async def test_new_keys_of_the_provider_count_and_unknown_ones_do_not(
         assert not await is_signed_in(browser)
 
 
+async def test_while_the_keys_cannot_be_read_the_id_token_is_not_blamed(
+    served: Serve, provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_service.jwt_tokens._RETRY_SECONDS", 0.0)
+    provider.kids = []
+    async with served() as browser:
+        refused = await browser.sign_in()
+        assert refused.status_code == 503
+        assert "its keys cannot be read now; try again later" in refused.text
+        assert not await is_signed_in(browser)
+        provider.kids = ["two"]
+        assert (await browser.sign_in()).status_code == 400
+        provider.kids = ["one"]
+        assert (await browser.sign_in()).status_code == 303
+
+
 async def test_another_browser_cannot_finish_a_sign_in(served: Serve):
     async with served() as browser:
         stolen = await browser.come_back()
@@ -303,6 +352,11 @@ async def test_a_session_ends_after_its_lifetime(served: Serve, monkeypatch: pyt
         now = time.time()
         monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", lambda: now + 61)
         assert not await is_signed_in(browser)
+        # The clock of another service with the same key may be behind.
+        for seconds, is_valid in ((20, True), (40, False)):
+            clock = partial(float, now - seconds)
+            monkeypatch.setattr("standards_mcp_service.people.cookies.time.time", clock)
+            assert await is_signed_in(browser) == is_valid
 
 
 async def test_a_session_outlives_a_restart_with_the_same_key_only(served: Serve):
@@ -432,6 +486,20 @@ async def test_the_cookie_is_for_pages_and_not_for_mcp(served: Serve):
         answer = await browser.request("POST", "/mcp", json=INITIALIZE, headers=headers)
         assert answer.status_code == 401
         assert (await browser.get("/mcp", **ACCEPT)).status_code == 401
+        opened = await browser.get("/mcp")  # a sign-in would lead back here for ever
+        assert opened.status_code == 401
+
+
+async def test_a_page_whose_session_has_ended_says_that_its_person_must_sign_in(served: Serve):
+    async with served() as browser:
+        own = await browser.request("POST", "/tools/look", headers={"origin": browser.url})
+        assert own.status_code == 401
+        assert own.json() == {
+            "error": "missing_token",
+            "error_description": "you are not signed in, or no longer; reload the page",
+        }
+        program = await browser.request("POST", "/tools/look")
+        assert "a token is needed" in program.json()["error_description"]
 
 
 @pytest.mark.parametrize(
@@ -456,6 +524,32 @@ async def test_a_sign_in_leads_back_to_the_service_only(served: Serve, page: str
         assert done.status_code == 303
         assert urlsplit(done.headers["location"]).netloc == urlsplit(browser.url).netloc
         assert "x=y" not in str(done.headers.get_list("set-cookie"))
+
+
+@pytest.mark.parametrize(
+    ("page", "end"),
+    [
+        (f"/admin?{'q' * 1493}", f"/admin?{'q' * 1493}"),
+        (f"/admin?{'q' * 6000}", "/admin"),
+        (f"/admin/{'x' * 6000}?q=1", "/"),
+    ],
+    ids=["short", "long query", "long path"],
+)
+async def test_a_page_with_a_long_address_can_be_signed_in_for(served: Serve, page: str, end: str):
+    async with served() as browser:
+        done = await browser.get(await browser.come_back(page))
+        assert done.headers["location"] == f"{browser.url}{end}"
+        begun = await browser.get(f"/sign-in?next={page}")
+        assert all(len(line) < 4096 for line in begun.headers.get_list("set-cookie"))
+
+
+async def test_a_browser_forgets_the_oldest_of_many_begun_sign_ins(served: Serve):
+    async with served() as browser:
+        browser.cookies["__Host-standards-mcp-sign-in-("] = "of an attacker"
+        backs = [await browser.come_back() for _ in range(7)]
+        assert len(browser.cookies) == 6
+        assert "this browser has not begun it" in (await browser.get(backs[1])).text
+        assert (await browser.get(backs[2])).status_code == 303
 
 
 async def test_only_requests_for_pages_lead_to_the_provider(served: Serve):
