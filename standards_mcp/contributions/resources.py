@@ -144,14 +144,11 @@ def contents_of(value: object, resource: Resource) -> Contents:
         size = len(value.encode()) if isinstance(value, str) else len(value)
         if mime_type == VIEW_TYPE and size > _MAX_VIEW:
             raise ValueError(f"the view has {size:,} bytes; clients take at most {_MAX_VIEW:,}")
-        data, default = (
-            value,
-            "text/plain" if isinstance(value, str) else "application/octet-stream",
-        )
+        default = "text/plain" if isinstance(value, str) else "application/octet-stream"
     else:
         encoded = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2)
-        data, default = encoded.decode(), "application/json"
-    return Contents(data, mime_type or default, item_meta=resource.meta, fixed=resource.fixed)
+        value, default = encoded.decode(), "application/json"
+    return Contents(value, mime_type or default, item_meta=resource.meta, fixed=resource.fixed)
 
 
 def find_resource(

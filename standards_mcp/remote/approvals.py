@@ -39,13 +39,13 @@ _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
     "resourceTemplates": ("uriTemplate", "name", "title", "description", "mimeType"),
     "skills": ("uri", "frontmatter", "resources"),
 }
-# Invisible selectors can carry a text that only a model reads.
 _NOUNS: Final = {
     "tools": "tool",
     "prompts": "prompt",
     "resourceTemplates": "resource template",
     "skills": "skill",
 }
+# Invisible selectors can carry a text that only a model reads.
 _VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
 _MAX_DIFF_LINES: Final = 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,14 +143,9 @@ class SqliteFile:
         with self._lock, _translated_errors(path):
             self._connection.execute("VACUUM INTO ?", (str(path),))
 
-    def replace_all(self, source: Path) -> None:
-        """Replace everything by the content of another file, in one transaction."""
-        with (
-            self._lock,
-            _translated_errors(self._path),
-            closing(sqlite3.connect(source)) as connection,
-        ):
-            connection.backup(self._connection)
+    def truncate_journal(self) -> None:
+        """Move what the journal has into the file, and give its room back."""
+        with self._lock, _translated_errors(self._path):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open(self) -> sqlite3.Connection:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from standards_mcp.files import FILE_MODE, full_disk, private_folder
+from standards_mcp_backup import BackupError, overwrite_database
 from standards_mcp_catalog.base import Progress
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local import seeding
@@ -28,6 +29,7 @@ from standards_mcp_catalog.local.store import LocalStore
 
 from .format import (
     DATABASE,
+    INDEX,
     LARGEST_MANIFEST,
     MANIFEST,
     PIECES,
@@ -42,7 +44,7 @@ from .format import (
 from .sources import Source
 
 # Beside the download, the journal of the database and the database itself grow by its size.
-_DATABASE_ROOM: Final = 3
+_COPIES_OF_DATABASE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +89,8 @@ def pull(
     try:
         with _only_pull(folder.path):
             copy = _current_copy(folder, publisher, manifest, replace_own=replace_own)
-            return _Pull(folder, source, manifest, progress).run(
-                copy, publisher, replace_own=replace_own
-            )
+            pulling = _Pull(folder, source, manifest, progress, replace_own=replace_own)
+            return pulling.run(copy, publisher)
     except OSError as error:
         reason = full_disk.reason_of(error)
         raise SnapshotError(f"cannot write to {folder.path}: {reason}") from error
@@ -160,14 +161,20 @@ class _Pull:
     """One pull into the folder of a catalog, while the lock of pulls is held."""
 
     def __init__(
-        self, folder: CatalogFolder, source: Source, manifest: Manifest, progress: Progress | None
+        self,
+        folder: CatalogFolder,
+        source: Source,
+        manifest: Manifest,
+        progress: Progress | None,
+        *,
+        replace_own: bool,
     ) -> None:
         self._folder, self._source, self._manifest = folder, source, manifest
         self._staging = folder.path / "pull"
-        self._progress = progress
+        self._progress, self._replace_own = progress, replace_own
         self._done = self._total = self._downloaded = 0
 
-    def run(self, copy: Copy | None, publisher: str, *, replace_own: bool) -> Pulled:
+    def run(self, copy: Copy | None, publisher: str) -> Pulled:
         """Download what differs from *copy*, check it, and make it the catalog."""
         manifest, staging = self._manifest, self._staging
         database_files = {DATABASE: manifest.files[DATABASE]}
@@ -182,13 +189,13 @@ class _Pull:
             return Pulled(manifest=manifest, is_new=False, downloaded=0)
         files = dict(database_files) if new_database else {}
         if new_index:
-            files |= {f"index/{name}": file for name, file in manifest.index.items()}
+            files |= {f"{INDEX}{name}": file for name, file in manifest.index.items()}
         _remove_unlisted(staging, files)
         self._total = sum(file.size for file in files.values())
         self._check_room(files)
         for name, file in files.items():
             self._assemble(name, file)
-        self._swap(new, new_database=new_database, new_index=new_index, replace_own=replace_own)
+        self._swap(new, new_database=new_database, new_index=new_index)
         _remove_unlisted(staging, {})
         return Pulled(manifest=manifest, is_new=True, downloaded=self._downloaded)
 
@@ -205,7 +212,7 @@ class _Pull:
         staged = sum(path.stat().st_size for path in self._staging.rglob("*") if path.is_file())
         needed = self._total - staged
         if DATABASE in files:
-            needed += (_DATABASE_ROOM - 1) * files[DATABASE].size
+            needed += _COPIES_OF_DATABASE * files[DATABASE].size
         if needed > (free := shutil.disk_usage(self._staging).free):
             raise SnapshotError(
                 f"{self._manifest.title} needs {needed:,} bytes on the disk of "
@@ -217,7 +224,7 @@ class _Pull:
         path = self._staging / name
         private_folder(path.parent)
         path.touch(FILE_MODE)
-        candidates = sorted(self._folder.path.glob(f"index/*/{name.removeprefix('index/')}"))
+        candidates = sorted(self._folder.index.glob(f"*/{name.removeprefix(INDEX)}"))
         with path.open("r+b") as staged:
             for piece in file.spans():
                 if _local_piece([path], piece) is None:
@@ -241,7 +248,7 @@ class _Pull:
         self._downloaded += len(data)
         return data
 
-    def _swap(self, copy: Copy, *, new_database: bool, new_index: bool, replace_own: bool) -> None:
+    def _swap(self, copy: Copy, *, new_database: bool, new_index: bool) -> None:
         """Check what was assembled, and make it the catalog.
 
         The folder of the index is moved and the database is written in one transaction before the
@@ -251,7 +258,7 @@ class _Pull:
         staged, folder = self._staging / DATABASE, self._folder
         name = copy.folder
         with folder.writing() as live, ExitStack() as stack:
-            if not replace_own:
+            if not self._replace_own:
                 _check_own(folder, live)
             database = stack.enter_context(closing(Database(staged))) if new_database else live
             index = self._staging / "index" if new_index else folder.index / name
@@ -261,7 +268,11 @@ class _Pull:
                 stack.enter_context(install(index, folder.index, name))
             mark(database, replace(copy, folder=name))
             if new_database:
-                live.replace_all(staged)
+                try:
+                    overwrite_database(folder.database, staged)
+                except BackupError as error:
+                    raise SnapshotError(str(error)) from error
+                live.truncate_journal()
 
     def _check_parts(self, database: Database, index: Path) -> None:
         described = Generation(index).manifest

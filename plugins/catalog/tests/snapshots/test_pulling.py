@@ -202,7 +202,7 @@ def test_a_damaged_index_is_repaired_with_the_damaged_part_only(place: Place):
     assert place.node.search("fractions", 1).hits
 
 
-@pytest.mark.parametrize("moment", ["replace_all", "mark", "install"])
+@pytest.mark.parametrize("moment", ["overwrite_database", "mark", "install"])
 def test_a_failure_while_parts_are_swapped_leaves_the_old_catalog_and_the_next_pull_ends_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, moment: str
 ):
@@ -214,12 +214,10 @@ def test_a_failure_while_parts_are_swapped_leaves_the_old_catalog_and_the_next_p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        if moment == "replace_all":
-            patch.setattr("standards_mcp_catalog.local.database.Database.replace_all", fail)
-        elif moment == "mark":
-            patch.setattr(pulling, "mark", fail)
-        else:
+        if moment == "install":
             patch.setattr(generation, "_write_aside", fail)
+        else:
+            patch.setattr(pulling, moment, fail)
         with pytest.raises(CatalogError, match="disk is full"):
             place.pull()
     assert [each.id for each in place.node.records()] == [each.id for each in SMALL_CATALOG]
