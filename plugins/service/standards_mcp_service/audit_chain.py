@@ -159,8 +159,8 @@ class _Verifier:
         is_linked = number == 1 and (not previous or previous in self._recent)
         if is_linked:
             return ""
-        what = f"chain {name} begins with entry {number}, and what came before is missing"
+        problem = f"chain {name} begins with entry {number}, and the lines before it are missing"
         if not self._has_older or (number == 1 and self.chains):
-            return what
-        self.verdict.begun.append(f"{place}: {what}; it may be in a file that was deleted")
+            return problem
+        self.verdict.begun.append(f"{place}: {problem}; it may be in a file that was deleted")
         return ""

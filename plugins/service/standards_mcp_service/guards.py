@@ -39,6 +39,13 @@ _PUBLIC: Final = (LIVE, CARD)
 CANCEL_SCOPE: Final = "cancel_scope"
 """A key in the state of a request; the value is the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+PRIVATE_PAGE: Final = {
+    "cache-control": "no-store",
+    # With "no-referrer", browsers would omit the origin of a form, which is checked.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+"""Headers of each page for people."""
 CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 _NOT_SIGNED_IN: Final = (
     "a token is needed, as Authorization: Bearer TOKEN; the administrator can make one with"

@@ -1,4 +1,4 @@
-"""What all pages of the service share: headers, the style sheet, and escaped templates."""
+"""Parts of all pages of the service: headers, the style sheet, and escaped templates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from starlette.responses import Response
 from standards_mcp.commands import printable
 from standards_mcp.transports import Host
 
+from .guards import PRIVATE_PAGE
+
 PAGE_HEADERS: Final = {
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none';"
         " frame-ancestors 'none'"
     ),
-    "x-content-type-options": "nosniff",
-    # With "no-referrer", browsers would omit the origin of a POST, which is checked.
-    "referrer-policy": "same-origin",
-    "cache-control": "no-store",
+    **PRIVATE_PAGE,
 }
 _STYLE_SHEET: Final = Path(__file__).parent / "style.css"
 

@@ -16,15 +16,13 @@ from standards_mcp import Route as PluginRoute
 from standards_mcp.transports import Host, PluginRoutes, Principal
 
 from .authorization import ANONYMOUS
+from .guards import PRIVATE_PAGE
 from .rest import Rest
 
 _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS: Final = {
-    "cache-control": "no-store",
+    **PRIVATE_PAGE,
     "cross-origin-resource-policy": "same-origin",
-    # With "no-referrer", browsers would omit the origin of a form, which is checked.
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
 
