@@ -5,6 +5,7 @@ Heavy plugins are tested where they are installed, see scripts/check.py.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -80,6 +81,14 @@ def records() -> list[StandardRecord]:
         )
         for identifier, code, grade, subject, state, _, text in ROWS
     ]
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Return random numbers; the report of a failed test has their seed."""
+    seed = random.randrange(10**9)  # noqa: S311
+    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
+    return random.Random(seed)  # noqa: S311
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
+
+
+@contextmanager
+def killed_at_the_end() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Return a function that starts the program; what still runs at the end is killed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str | Path) -> subprocess.Popen[str]:
+        processes.append(started(*arguments))
+        return processes[-1]
+
+    try:
+        yield begin
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def report_of(process: subprocess.Popen[str]) -> Any:
+    """Return what a command reports that must end well."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return json.loads(out)
 
 
 def started(*arguments: str | Path) -> subprocess.Popen[str]:

@@ -36,13 +36,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "catalog"
 
 
-@pytest.fixture
-def chance(request: pytest.FixtureRequest) -> random.Random:
-    seed = random.randrange(10**9)  # noqa: S311
-    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
-    return random.Random(seed)  # noqa: S311
-
-
 def write_standards(prefix: str, count: int) -> Path:
     """Write records as lines of JSON."""
     records = [

@@ -56,13 +56,6 @@ def _configured(tmp_path: Path) -> None:
     Path("standards-mcp.toml").write_text(text, encoding="utf-8")
 
 
-@pytest.fixture
-def chance(request: pytest.FixtureRequest) -> random.Random:
-    seed = random.randrange(10**9)  # noqa: S311
-    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
-    return random.Random(seed)  # noqa: S311
-
-
 def counts(path: Path) -> tuple[int, int]:
     """Return how many opportunities and interactions there are, in an intact database."""
     with closing(sqlite3.connect(path)) as connection:

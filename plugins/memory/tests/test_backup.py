@@ -82,13 +82,6 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder / "plugins" / "memory"
 
 
-@pytest.fixture
-def chance(request: pytest.FixtureRequest) -> random.Random:
-    seed = random.randrange(10**9)  # noqa: S311
-    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
-    return random.Random(seed)  # noqa: S311
-
-
 def test_a_backup_while_a_process_writes_has_one_state_of_each_collection(
     folder: Path, tmp_path: Path
 ):

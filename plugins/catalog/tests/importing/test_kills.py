@@ -6,13 +6,13 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.killing import killed_at_the_end, report_of
 from support.records import record
 
 from standards_mcp_catalog.local.store import LocalStore
@@ -48,26 +48,10 @@ def write_standards(path: Path, prefix: str = "K", count: int = COUNT, **fields:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts a data command on the catalog of the test."""
-    started: list[subprocess.Popen[str]] = []
     pairs = (f"plugins.catalog.path={tmp_path / 'catalog'}", "plugins.catalog.local.model=none")
-    program = [sys.executable, "-m", "standards_mcp", *(f"--set={pair}" for pair in pairs), "data"]
-
-    def begin(*arguments: str) -> subprocess.Popen[str]:
-        command, pipe = [*program, *arguments, "--json"], subprocess.PIPE
-        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
-        return started[-1]
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def report_of(process: subprocess.Popen[str]) -> Any:
-    """Return what a command reports that must end well."""
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return json.loads(out)
+    options = [f"--set={pair}" for pair in pairs]
+    with killed_at_the_end() as begin:
+        yield lambda *arguments: begin(*options, "data", *arguments, "--json")
 
 
 def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
@@ -95,13 +79,6 @@ def check_index(local: LocalStore, records: int) -> None:
         hits = local.search(f"learners count {number} zebras", 3).hits
         assert f"{number} zebras" in hits[0].record.description
         assert [each.id for each in local.find(f"KQ.{number}")] == [f"K{number:05}"]
-
-
-@pytest.fixture
-def chance(request: pytest.FixtureRequest) -> random.Random:
-    seed = random.randrange(10**9)  # noqa: S311
-    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
-    return random.Random(seed)  # noqa: S311
 
 
 @pytest.mark.smoke

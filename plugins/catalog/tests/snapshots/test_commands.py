@@ -6,13 +6,12 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.killing import killed_at_the_end, report_of
 from support.records import record
 from support.snapshots import Site
 
@@ -30,31 +29,20 @@ Start = Callable[..., "subprocess.Popen[str]"]
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Return a function that starts a data command on the catalog of a machine."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    started: list[subprocess.Popen[str]] = []
 
-    def begin(machine: str, *arguments: str, key: str = "") -> subprocess.Popen[str]:
-        folder = tmp_path / machine
-        settings = {
-            "state_dir": folder / "state",
-            "plugins.catalog.path": folder / "catalog",
-            "plugins.catalog.local.model": "none",
-        } | ({"plugins.catalog.snapshots.publisher": key} if key else {})
-        options = [f"--set={name}={value}" for name, value in settings.items()]
-        command = [sys.executable, "-m", "standards_mcp", *options, "data", *arguments]
-        pipe = subprocess.PIPE
-        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
-        return started[-1]
+    with killed_at_the_end() as begin:
 
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
+        def begin_at(machine: str, *arguments: str, key: str = "") -> subprocess.Popen[str]:
+            folder = tmp_path / machine
+            settings = {
+                "state_dir": folder / "state",
+                "plugins.catalog.path": folder / "catalog",
+                "plugins.catalog.local.model": "none",
+            } | ({"plugins.catalog.snapshots.publisher": key} if key else {})
+            options = [f"--set={name}={value}" for name, value in settings.items()]
+            return begin(*options, "data", *arguments)
 
-
-def report_of(process: subprocess.Popen[str]) -> Any:
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return json.loads(out)
+        yield begin_at
 
 
 def write_standards(path: Path, label: str) -> None:
