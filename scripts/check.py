@@ -8,7 +8,8 @@ the whole program. `--all` runs everything that CI runs: also `types`, `contract
 `package`, which builds and installs all that is published, `lean`, which runs the tests of the host
 without the libraries that only the catalog needs, and the checks of each heavy plugin.
 `coverage` runs all tests once more, at twice the processor time, and only by its name. The checks
-run in this order, up to the first that fails. The script needs Python 3.11 or later with pip;
+run in this order, up to the first that fails; tests that fail run once more, one after the other,
+and count as passed if they pass then. The script needs Python 3.11 or later with pip;
 Node.js, where it is installed, packs the bundle. It changes no environment of yours.
 
 PLUGIN is a folder in plugins/ that is a distribution of its own. Its `types`, `tests`,
@@ -49,6 +50,8 @@ QUICK_TESTS = "smoke or not (processes or slow or types)"
 LEAN = ROOT / ".venv-lean"
 OF_CATALOG = ("numpy", "onnxruntime", "pinecone", "simsimd", "tantivy", "tokenizers")
 """The libraries that the host does without."""
+TESTS_FAILED = 1
+"""The exit code of pytest if tests failed, and nothing else."""
 WORKERS = os.environ.get("CHECK_WORKERS") or str((os.cpu_count() or 1) + 1)
 """How many processes run tests: one more than there are processors, since many tests wait."""
 
@@ -177,11 +180,25 @@ def run_checks(environment: Path, checks: dict[str, list[list[str]]]) -> int:
     for name, commands in checks.items():
         began = time.monotonic()
         for command in commands:
-            if code := run([str(program(environment, command[0])), *command[1:]]):
+            if code := run_check(environment, command):
                 print(f"{name} failed: {' '.join(command)}")
                 return code
         print(f"{name} passed in {time.monotonic() - began:.0f} s", flush=True)
     return 0
+
+
+def run_check(environment: Path, command: list[str]) -> int:
+    """Run a check; tests that fail beside others run once more, alone."""
+    arguments = [str(program(environment, command[0])), *command[1:]]
+    if command[0] != "pytest":
+        return run(arguments)
+    # Checks side by side remember their failures apart.
+    arguments += ["-o", f"cache_dir={environment / 'pytest-cache'}"]
+    code = run(arguments)
+    if code != TESTS_FAILED:
+        return code
+    print("once more, one after the other; those that pass now fail under load: mend them, too")
+    return run([*arguments, "-n", "0", "--last-failed", "--last-failed-no-failures", "none"])
 
 
 def install(environment: Path, plugins: dict[str, Path]) -> None:
