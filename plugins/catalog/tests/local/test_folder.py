@@ -155,9 +155,12 @@ class TestACatalogThatCannotBeWritten:
 
         store.close()
         monkeypatch.setattr("standards_mcp_backup.databases._limit", lambda _path: change)
-        with not_writable(shared), tempfile.TemporaryDirectory() as copy:
-            with pytest.raises(BackupError, match="another process has written it meanwhile"):
-                backup_of(shared).save(Path(copy))
+        with (
+            not_writable(shared),
+            tempfile.TemporaryDirectory() as copy,
+            pytest.raises(BackupError, match="another process has written it meanwhile"),
+        ):
+            backup_of(shared).save(Path(copy))
 
     def test_is_not_brought_to_a_newer_edition(
         self, store: LocalStore, shared: Path, seed: SeedSource
