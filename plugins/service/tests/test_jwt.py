@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.server
 import json
 import threading
@@ -81,12 +82,16 @@ class Issuer(http.server.ThreadingHTTPServer):
         may_answer: Answers wait for it.
         drips: Answers come byte by byte, without an end.
         asked: How often its keys were asked for.
+        floods: What answers repeat without an end.
+        encoding: How it says that this is compressed.
+        sent: How many bytes of it were sent.
     """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.kids, self.is_down, self.asked = ["one"], False, 0
         self.drips = threading.Event()
+        self.floods, self.encoding, self.sent = b"", "", 0
         self.may_answer = threading.Event()
         self.may_answer.set()
 
@@ -116,10 +121,21 @@ class _Handler(QuietHandler):
         if self.server.drips.is_set():
             self.drip()
             return
-        if self.server.is_down:
+        if self.server.floods:
+            self.flood()
+        elif self.server.is_down:
             self.reply(503)
         else:
             self.reply(200, json.dumps(self.server.page(self.path)).encode())
+
+    def flood(self) -> None:
+        self.send_response(200)
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
+        self.end_headers()
+        with suppress(OSError):  # the client has had enough
+            while self.server.floods:
+                self.server.sent += self.wfile.write(self.server.floods)
 
     def drip(self) -> None:
         self.send_response(200)
@@ -303,6 +319,22 @@ async def test_an_answer_without_an_end_is_given_up(
         issuer.drips.clear()
         monkeypatch.setattr(tokens, "_FETCH_SECONDS", WAIT)
         assert await status(url, issuer.token()) == 200
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip, gzip"])
+async def test_an_issuer_cannot_fill_the_memory(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, encoding: str
+):
+    monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+    issuer.floods = b" " * (1 << 16)
+    if encoding:
+        issuer.floods = gzip.compress(gzip.compress(bytes(1 << 26)))  # 64 MiB in 300 bytes
+    issuer.encoding = encoding
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 401
+        issuer.floods = b""
+        assert await status(url, issuer.token()) == 200
+    assert issuer.sent < 1 << 24
 
 
 async def test_after_an_idle_time_a_withdrawn_key_is_refused(
