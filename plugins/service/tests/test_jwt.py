@@ -36,8 +36,11 @@ from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, prompt, resource, skill, tool
 from standards_mcp.calls.call import CallRecord
+from standards_mcp.config.loading import load_settings
+from standards_mcp.contributions.selection import EVERYTHING
 from standards_mcp.host import Host
 from standards_mcp_service import jwt_tokens as tokens
+from standards_mcp_service.authorization import access_of
 from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio
@@ -473,6 +476,30 @@ async def test_a_call_that_needs_another_scope_names_it_before_it_is_dispatched(
             call = rpc("tools/call", name="drop_book", arguments={})
             earlier = await client.post("/mcp", json=call, headers=session | reader)
             assert earlier.status_code == 403, "the body names the tool"
+
+
+async def test_refusals_fill_no_cache_and_follow_the_configuration(
+    make_host: MakeHost, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_service.step_up._MAX_TRIALS", 3)
+    scopes = {"reader": ["find_*"], "writer": ["drop_*"]}
+    scopes |= {f"other{number}": [f"other{number}_*"] for number in range(5)}
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": scopes}
+    host = make_host({"books": BooksPlugin}, server={"port": 0, "auth": auth})
+    reader = bearer(issuer.token())
+    challenges: list[str] = []
+    async with requests_to(host) as client:
+        for allowed in (["drop_*"], ["drop_*"], ["none"]):
+            auth["scopes"]["writer"] = allowed
+            loaded = load_settings(overrides={"server": {"port": 0, "auth": auth}})
+            host.take_over(loaded, loaded.settings)
+            refused = await client.post(
+                "/mcp", json=call_of("drop_book"), headers=named("drop_book") | reader
+            )
+            challenges.append(refused.headers.get("www-authenticate", ""))
+    assert ['scope="writer"' in challenge for challenge in challenges] == [True, True, False]
+    reader_only = access_of({"reader"}, host.settings.server.auth)
+    assert host.selections().keys() <= {EVERYTHING, reader_only}
 
 
 async def test_a_call_through_the_search_for_tools_needs_the_scope_of_the_tool(
