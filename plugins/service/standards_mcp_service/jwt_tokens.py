@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import jwt
@@ -71,8 +72,13 @@ class JwtTokens:
             claims={"iss": claims["iss"]},
         )
 
-    async def claims(self, token: str) -> dict[str, Any]:
+    async def claims(
+        self, token: str, required: Sequence[str] = ("exp", "iss", "aud", "sub")
+    ) -> dict[str, Any]:
         """Return the claims of a valid token.
+
+        Args:
+            required: The claims that it must have.
 
         Raises:
             NoKeysError: The keys of the server cannot be read now.
@@ -89,7 +95,7 @@ class JwtTokens:
             audience=self._audience,
             issuer=self._issuer,
             leeway=_LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "aud", "sub"]},
+            options={"require": [*required]},
         )
         return claims
 
