@@ -196,12 +196,17 @@ class Host:
         """Return the contributions of plugins, selected for *principal*."""
         return self.select(principal.access)
 
-    def select(self, access: Access) -> Selection:
-        """Return the selection for *access*; it is cached until plugins or settings change."""
+    def select(self, access: Access, *, is_trial: bool = False) -> Selection:
+        """Return the selection for *access*; it is cached until plugins or settings change.
+
+        Args:
+            is_trial: True if no caller has this access, so that it need not be cached.
+        """
         selection = self._selections.get(access)
         if selection is None:
             selection = select(self.manager.contributions, self.settings, access, open_tool_ranking)
-            self._selections[access] = selection
+            if not is_trial:
+                self._selections[access] = selection
         return selection
 
     def selections(self) -> dict[Access, Selection]:

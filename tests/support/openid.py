@@ -25,6 +25,7 @@ from .web_server import QuietHandler
 
 KEYS = {kid: rsa.generate_private_key(65537, 2048) for kid in ("one", "two")}
 CLIENT, SECRET = "standards", "a secret of the service"
+LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 PAGE = {"accept": "text/html"}
 
 
@@ -92,6 +93,14 @@ class Provider(http.server.ThreadingHTTPServer):
         answer = {"code": code, "state": query["state"], "iss": self.url} | self.answer
         sent = {name: value for name, value in answer.items() if value is not None}
         return f"{query['redirect_uri']}?{urlencode(sent)}"
+
+    def logout_token(self, **claims: Any) -> str:
+        """Return the token by which it tells that ``ann`` has signed out; None removes a claim."""
+        now = int(time.time())
+        usual = {"iss": self.url, "aud": CLIENT, "sub": "ann", "iat": now, "exp": now + 120}
+        usual |= {"jti": uuid.uuid4().hex, "events": {LOGOUT: {}}}
+        sent = {name: value for name, value in (usual | claims).items() if value is not None}
+        return jwt.encode(sent, KEYS[self.kid], "RS256", {"kid": self.kid, "typ": "logout+jwt"})
 
     def exchange(self, form: dict[str, str], authorization: str) -> dict[str, Any] | None:
         """Return the tokens for a code, or None if the code is not valid."""

@@ -10,10 +10,24 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from .databases import check_database, copy_database, overwrite_database
+from .databases import (
+    IMMUTABLE,
+    check_database,
+    copy_database,
+    is_complete,
+    overwrite_database,
+)
 from .errors import BackupError
 
-__all__ = ["Backup", "BackupError", "check_database", "copy_database", "overwrite_database"]
+__all__ = [
+    "IMMUTABLE",
+    "Backup",
+    "BackupError",
+    "check_database",
+    "copy_database",
+    "is_complete",
+    "overwrite_database",
+]
 
 
 class Backup(Protocol):

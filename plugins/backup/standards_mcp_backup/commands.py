@@ -13,7 +13,15 @@ from typing import Final, Protocol
 import click
 import filelock
 
-from standards_mcp.commands import Report, ask, did_you_mean, divert_stdout, examples, reports
+from standards_mcp.commands import (
+    Report,
+    ask,
+    did_you_mean,
+    divert_stdout,
+    examples,
+    printable,
+    reports,
+)
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import FILE_MODE, private_folder, replace_privately
 from standards_mcp.transports import Host
@@ -22,6 +30,7 @@ from . import Backup
 from .archive import ArchiveReader, reading_archive, writing_archive
 from .configuration import secret_variables, without_secrets
 from .errors import BackupError
+from .journal import Journal, end_journal, unfinished
 from .parts import APPROVALS, CONFIGURATION, backups_of, names_of, part_name, save, short_name
 
 _FILE_NAME: Final = "standards-mcp.toml"
@@ -86,6 +95,7 @@ def backup(invocation: _Invocation, file: Path, without: tuple[str, ...]) -> Rep
     lines += [f"No data on this machine: {', '.join(empty)}"] if empty else []
     secrets = ", ".join(writer.manifest.secrets)
     notes = [f"Not in the archive, because they are secret: {secrets}"] if secrets else []
+    notes += unfinished(host.state_dir)
     return Report(data, lambda: "\n".join(lines), notes=notes)
 
 
@@ -119,14 +129,16 @@ def restore(
         backups = backups_of(host, (name for name in names if name != CONFIGURATION))
         with _locked(host.state_dir), _checked(host, reader, backups) as replacements:
             earlier = sorted(host.state_dir.glob(f"{_BEFORE}*.zip"))
+            mixed = unfinished(host.state_dir)
             if not dry_run:
                 if not yes:
                     ask(
-                        f"This replaces the data of {', '.join(backups) or 'nothing'} by those of "
+                        f"{'. '.join([*mixed, ''])}This replaces the data of "
+                        f"{', '.join(backups) or 'nothing'} by those of "
                         f"{manifest.created:%Y-%m-%d %H:%M} UTC."
                     )
                 undo.pop_all()
-                _replace(host, backups, replacements)
+                _replace(host, file, backups, replacements)
     done = [*([CONFIGURATION] if config else []), *backups]
     data = {"file": str(file), "restored": [] if dry_run else done, "secrets": manifest.secrets}
     lines = [f"{file} can be restored" if dry_run else f"Restored {', '.join(done) or 'nothing'}"]
@@ -134,6 +146,7 @@ def restore(
         lines.append(f"{host.loaded.file} stays as it is")
     secrets = ", ".join(manifest.secrets)
     notes = [f"Set again, because no secret is in the archive: {secrets}"] if secrets else []
+    notes += mixed if dry_run else []
     notes += [
         f"An earlier restore did not end; the data before it are in {path}" for path in earlier
     ]
@@ -202,9 +215,14 @@ def _checked(
 
 
 def _replace(
-    host: Host, backups: Mapping[str, Backup | None], replacements: Iterable[Callable[[], None]]
+    host: Host,
+    file: Path,
+    backups: Mapping[str, Backup | None],
+    replacements: Iterable[Callable[[], None]],
 ) -> None:
     """Replace the data; meanwhile, the present data are in an archive in the state folder.
+
+    A journal beside it says which parts are replaced.
 
     Raises:
         BackupError: The data cannot be replaced; the message names that archive.
@@ -212,14 +230,18 @@ def _replace(
     before = host.state_dir / f"{_BEFORE}{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.zip"
     with writing_archive(before) as (writer, work):
         save({name: item for name, item in backups.items() if item}, writer, work)
+    journal = Journal(archive=printable(str(file.absolute())), left=list(backups))
     try:
+        journal.begin(host.state_dir)
         for replace in replacements:
             replace()
+            journal.advance(host.state_dir)
     except (StandardsMcpError, OSError) as error:
         raise BackupError(
             f"{error}. Some data may be replaced; `standards-mcp restore {before}` brings all back"
         ) from error
     before.unlink()
+    end_journal(host.state_dir)
 
 
 @contextmanager

@@ -9,23 +9,31 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from standards_mcp.files import full_disk, open_private
+from standards_mcp.files import file_stamp, full_disk, open_private
 
 from .errors import BackupError
 
 _BUSY_SECONDS: Final = 60.0
 _DAMAGED: Final = "; it is damaged: move it away, and restore a backup"
+_NO_WRITE_CODES: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+IMMUTABLE: Final = "mode=ro&immutable=1"
+"""How to open a database that `is_complete` and cannot be written.
+
+SQLite then looks neither for a journal nor for changes, so whoever opens it must.
+"""
 
 
 def copy_database(source: Path, target: Path) -> None:
     """Write one state of a database to a new file, while other processes may be writing.
+
+    This user need not have the right to write the database.
 
     Raises:
         BackupError: The database is damaged or in use for too long, or the copy cannot be written.
     """
     with _explained(source, _DAMAGED):
         open_private(target).close()
-        with closing(_connect(source)) as connection, closing(_connect(target)) as copy:
+        with _reading(source) as connection, closing(_connect(target)) as copy:
             # In one step: between two steps, another process could write, and the copy begin anew.
             connection.backup(copy, progress=_limit(source))
         _check(target)
@@ -58,6 +66,41 @@ def overwrite_database(target: Path, source: Path) -> None:
         connection.backup(overwritten, progress=_limit(target))
 
 
+def is_complete(path: Path, error: sqlite3.OperationalError) -> bool:
+    """Return True if a database cannot be written, and all of it is in its file.
+
+    Args:
+        error: Why SQLite could not read the database in the usual way.
+    """
+    journal = path.with_name(f"{path.name}-wal")
+    if journal.exists() and journal.stat().st_size > 0:
+        return False
+    return error.sqlite_errorcode & 0xFF in _NO_WRITE_CODES or full_disk.is_full(error, path)
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[sqlite3.Connection]:
+    """Open a database, also one that this user cannot write.
+
+    Raises:
+        BackupError: Another user's process has written it meanwhile.
+    """
+    with closing(_connect(path)) as connection:
+        try:
+            connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.OperationalError as error:
+            if not is_complete(path, error):
+                raise
+        else:
+            yield connection
+            return
+    before = file_stamp(path)
+    with closing(_connect(path, IMMUTABLE)) as connection:
+        yield connection
+    if file_stamp(path) != before:
+        raise BackupError(f"{path}: another process has written it meanwhile; try again")
+
+
 def _check(path: Path) -> None:
     with closing(_connect(path)) as connection:
         (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -65,9 +108,9 @@ def _check(path: Path) -> None:
             raise sqlite3.DatabaseError(" ".join(result.split()))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, options: str = "mode=rw") -> sqlite3.Connection:
     # Not read-only: what a killed process left in the journal must be applied first.
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=_BUSY_SECONDS)
 
 
 def _limit(path: Path) -> Callable[[int, int, int], None]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from filelock import FileLock
+from support.killing import started
 
 from standards_mcp_backup.approvals import ApprovalsBackup
 from standards_mcp_backup.errors import BackupError
@@ -206,6 +207,49 @@ def test_after_a_failure_the_present_data_are_in_an_archive(run: Run, shelf: Pat
     ok(run("restore", before, "--yes"))
     assert books(shelf) == {"emma.txt": "Emma II"}
     assert [*(tmp_path / "state").glob("before-restore-*.zip")] == [before]
+
+
+@pytest.mark.processes
+def test_a_restore_that_is_killed_between_two_parts_is_told_and_completed(
+    run: Run, shelf: Path, tmp_path: Path
+):
+    approvals = tmp_path / "state" / "plugins" / "other" / "approved-0123456789ab.json"
+    approvals.parent.mkdir(parents=True)
+    approvals.write_text("1", encoding="utf-8")
+    ok(run("backup", ARCHIVE))
+    approvals.write_text("2", encoding="utf-8")
+    (shelf / "emma.txt").write_text("Emma II", encoding="utf-8")
+    (shelf / "kill").touch()
+    process = started("restore", ARCHIVE, "--yes")
+    process.communicate(timeout=120)
+    assert process.returncode == 9
+    (shelf / "kill").unlink()
+    assert (approvals.read_text("utf-8"), books(shelf)) == ("1", {"emma.txt": "Emma II"})
+    told = "did not end: approvals is restored, and perhaps not shelf; `standards-mcp restore"
+    for command in (("backup", "mixed.zip"), ("restore", ARCHIVE, "--dry-run")):
+        assert told in " ".join(ok(run(*command)).split())
+    assert told in " ".join(run("restore", ARCHIVE).output.split()), "before the question"
+    ok(run("restore", ARCHIVE, "--yes"))
+    assert (approvals.read_text("utf-8"), books(shelf)) == ("1", {"emma.txt": "Emma"})
+    assert told not in " ".join(ok(run("backup", "whole.zip")).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ('{"archive": "a.zip", "done": ["shelf"], "left": []}', ""),
+        ("{", "An earlier restore did not end, and"),
+    ],
+)
+@pytest.mark.usefixtures("shelf")
+def test_a_journal_without_an_open_part_or_that_is_damaged(
+    run: Run, tmp_path: Path, text: str, note: str
+):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "restore.json").write_text(text, encoding="utf-8")
+    output = ok(run("backup", ARCHIVE))
+    assert note in output
+    assert ("did not end" in output) == bool(note)
 
 
 @pytest.mark.usefixtures("shelf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from queue import Empty, LifoQueue
 from typing import Any, ClassVar, Final, Protocol
 
@@ -81,6 +81,7 @@ class Store(ABC):
     Attributes:
         key: The setting that names the database.
         first_version: The first version of the tables that this engine has.
+        is_abandoned: The condition in SQL that no node has a `claim` on a run of the index.
 
     Args:
         name: The database in messages, without a password.
@@ -89,6 +90,7 @@ class Store(ABC):
 
     key: ClassVar[str]
     first_version: ClassVar[int]
+    is_abandoned: ClassVar[str]
     _begin_reading: ClassVar[str]
     _begin_writing: ClassVar[str]
     _errors: ClassVar[type[Exception]]
@@ -118,6 +120,14 @@ class Store(ABC):
             As `reading`.
         """
         return self._transaction(self._begin_writing)
+
+    def claim(self, run_id: str) -> AbstractContextManager[object]:
+        """Claim a run of the index, until the context or this process ends.
+
+        Only nodes that share a server can see it. A file is used as if by one server.
+        """
+        del run_id
+        return nullcontext()
 
     def close(self) -> None:
         """Close all connections, those of running transactions after their end."""

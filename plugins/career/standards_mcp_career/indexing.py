@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from standards_mcp import ApiError
 from .answers import IndexAnswer, IndexCounts
 from .audit import AuditLog
 from .audit import Entry as AuditEntry
-from .database import Connection
+from .database import Connection, Store
 from .primitives import compact_json, hash64
 from .records import Atom, Entry, Opportunity, Resume
 from .settings import Scope
@@ -30,11 +31,13 @@ _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
 _BATCH_SIZE: Final = 256
 
 
-def fail_unfinished(connection: Connection) -> None:
-    """Mark unfinished runs as failed, when a server starts, as if it were the only one."""
-    connection.execute(
-        "UPDATE index_runs SET status = 'failed' WHERE status IN ('pending', 'running')"
-    )
+def fail_unfinished(store: Store) -> None:
+    """Mark unfinished runs as failed, when a server starts, unless another node builds them."""
+    with store.writing() as connection:
+        connection.execute(
+            "UPDATE index_runs SET status = 'failed' "  # noqa: S608
+            f"WHERE status IN ('pending', 'running') AND {store.is_abandoned}"
+        )
 
 
 def latest_hashes(connection: Connection, source: Source) -> dict[Key, str]:
@@ -71,13 +74,15 @@ class Indexing:
         Raises:
             ApiError: The database or the encoder fails; the run then has the status ``failed``.
         """
-        with self._build_lock:
+        with self._build_lock, ExitStack() as claims:
             trace_id = self._audit.trace(trace_id)
             started = {"source": "app_service", "operation": "index_build", "scope": scope}
             self._audit.append(trace_id, "IndexBuildStarted", started)
             source = self._embedder.source if self._embedder else Source("none", "none", "none")
             with self._store.writing() as connection:
                 run_id = f"run-{next_number(connection, 'run')}"
+                # Before other nodes see the run.
+                claims.enter_context(self._store.claim(run_id))
                 row = {"run_id": run_id, "started_at": self._audit.now(), "status": "running"}
                 insert(connection, "index_runs", [{**row, "summary": {}, **source._asdict()}])
             run_started = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from typing import Any, Final
 
 import psycopg
@@ -31,6 +32,8 @@ _DEFAULTS: Final[dict[str, str | int | None]] = {
 """Parameters of a connection that the address may override."""
 _WRITE_LOCK: Final = 0x63617265  # "care"
 """The number of the advisory lock of this plugin, in each database."""
+_CLAIM: Final = f"pg_try_advisory_xact_lock({_WRITE_LOCK}, hashtext(run_id))"
+"""A lock for each run of the index. Locks of two numbers are apart from those of one."""
 
 
 class _PostgresConnection:
@@ -87,6 +90,7 @@ class PostgresStore(Store):
 
     key = "plugins.career.postgres"
     first_version = 10
+    is_abandoned = _CLAIM
     _begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     # One writer at a time, as in SQLite, so no update is lost and none has to be tried again. Each
     # statement sees what earlier writers committed. A node that hangs or vanishes loses the lock.
@@ -99,6 +103,20 @@ class PostgresStore(Store):
     def __init__(self, address: PostgresAddress) -> None:
         super().__init__(address.display_name, _CONNECTIONS)
         self._url = address.url
+
+    @override
+    def claim(self, run_id: str) -> AbstractContextManager[object]:
+        # The lock of a transaction, since a pooler may give each transaction another session. It
+        # has a connection of its own: the pool's are for calls, and a lost one fails no build.
+        connection = self._connect()
+        try:
+            connection.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0")
+            query = f"SELECT {_CLAIM} FROM (SELECT ? AS run_id) AS run"  # noqa: S608
+            connection.execute(query, (run_id,))
+        except BaseException:
+            connection.close()
+            raise
+        return closing(connection)
 
     @override
     def _connect(self) -> Connection:

@@ -46,7 +46,7 @@ def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
 
     Args:
         is_server: True to read resumes of ``resume_roots`` only, and to mark unfinished runs of
-            the index as failed, because the server that began them has ended. False for commands.
+            the index as failed, if the server that began them has ended. False for commands.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
@@ -62,8 +62,7 @@ def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
         for error in import_files(store, settings.load, settings.tokens)["errors"]:
             raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
         if is_server:
-            with store.writing() as connection:
-                fail_unfinished(connection)
+            fail_unfinished(store)
         coordinator = Coordinator(store)
         if address is not None:
             from .redis_coordinator import RedisCoordinator  # noqa: PLC0415  - few need it

@@ -50,6 +50,7 @@ class SqliteStore(Store):
 
     key = "plugins.career.db"
     first_version = 1
+    is_abandoned = "TRUE"
     _begin_reading = "BEGIN"
     _begin_writing = "BEGIN IMMEDIATE"
     _errors = sqlite3.Error

@@ -66,11 +66,15 @@ class Person(AccessToken):
         display_name: Their name for pages.
         groups: Their groups of those that have scopes.
         session: The id of this sign-in.
+        provider_session: What names the session at the provider, or "".
+        signed_in: When the provider has signed them in, by its clock.
     """
 
     display_name: str
     groups: tuple[str, ...]
     session: str
+    provider_session: str = ""
+    signed_in: int = 0
 
 
 class Credentials(BearerAuthBackend):

@@ -1,11 +1,18 @@
-"""The bodies of requests: their media types, and a bound on the values in JSON."""
+"""The bodies of requests: their media types, forms, and a bound on the values in JSON."""
 
 from __future__ import annotations
 
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from standards_mcp.transports import CLIENT_LEFT
+from standards_mcp.transports import CLIENT_LEFT, with_body
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_FORM_BYTES: Final = 16_384
 
 
 def has_more_values(body: bytes, most: int) -> bool:
@@ -26,6 +33,22 @@ def _count_values(text: bytes) -> int:
 def media_type(request: Request) -> str:
     """Return the media type of the body in lower case, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form; of several with the same name, the last.
+
+    Raises:
+        HTTPException: The body is not a form, or too long.
+    """
+    if media_type(request) != _FORM:
+        raise HTTPException(415, "This address accepts forms only.")
+    body = await (await with_body(request, _FORM_BYTES)).body()
+    try:
+        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
+    except ValueError as exc:
+        raise HTTPException(400, f"This form cannot be read: {exc}") from None
+    return {name: values[-1] for name, values in fields.items()}
 
 
 async def client_left(_: Request, exc: Exception) -> Response:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
-import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from standards_mcp import is_unencrypted, may_use_proxy
+from standards_mcp import is_unencrypted
 from standards_mcp.transports import ALL
-from standards_mcp_oauth.issuers import check_secure
+from standards_mcp_oauth.issuers import check_secure, request_object
 
 log = logging.getLogger("standards_mcp.service")
 
@@ -72,8 +72,13 @@ class JwtTokens:
             claims={"iss": claims["iss"]},
         )
 
-    async def claims(self, token: str) -> dict[str, Any]:
+    async def claims(
+        self, token: str, required: Sequence[str] = ("exp", "iss", "aud", "sub")
+    ) -> dict[str, Any]:
         """Return the claims of a valid token.
+
+        Args:
+            required: The claims that it must have.
 
         Raises:
             NoKeysError: The keys of the server cannot be read now.
@@ -90,7 +95,7 @@ class JwtTokens:
             audience=self._audience,
             issuer=self._issuer,
             leeway=_LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "aud", "sub"]},
+            options={"require": [*required]},
         )
         return claims
 
@@ -165,13 +170,9 @@ def _usable_key(jwk: dict[str, Any]) -> jwt.PyJWK | None:
 
 
 async def _fetch_object(url: str) -> dict[str, Any]:
-    async with httpx2.AsyncClient(timeout=_FETCH_SECONDS, trust_env=may_use_proxy(url)) as client:
-        answer = await client.get(url, headers={"accept": "application/json"})
-    answer.raise_for_status()
-    body: object = answer.json()
-    if not isinstance(body, dict):
-        raise TypeError(f"{url} does not return a JSON object")
-    return cast("dict[str, Any]", body)
+    if answer := await request_object("GET", url, headers={"accept": "application/json"}):
+        return answer
+    raise LookupError(f"there is nothing at {url}")
 
 
 def _scopes(claims: dict[str, Any]) -> list[str]:

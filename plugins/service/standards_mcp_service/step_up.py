@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from standards_mcp.errors import RateLimitedError
-from standards_mcp.transports import EVERYTHING, Host, HostContext, Principal, Selection
+from standards_mcp.transports import EVERYTHING, Access, Host, HostContext, Principal, Selection
 
 from .authorization import access_of
 
@@ -33,6 +33,9 @@ _KINDS: Final = {
 """The kinds of operations in the log, by their methods."""
 # Most requests are read only once, by the SDK.
 _WORDS: Final = tuple(method.partition("/")[0].encode() for method in _KINDS)
+
+
+_MAX_TRIALS: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class StepUp:
         metadata: AnyHttpUrl | None,
     ) -> None:
         self._host, self._principal_of, self._metadata = host, principal_of, metadata
+        self._everything: Selection | None = None
+        self._trials = dict[Access, Selection]()
 
     async def __call__(self, scope: Scope, body: bytes) -> Response | None:
         """Return the refusal of an MCP request that needs more scopes, or None."""
@@ -79,7 +84,8 @@ class StepUp:
         if token_scopes is None:
             return None
         await self._host.manager.wait_listed()
-        if self._is_served(token_scopes, operation):
+        access = access_of(token_scopes, self._host.settings.server.auth)
+        if _serves(self._host.select(access), operation):
             return None
         if not (needed := self._needed(token_scopes, operation)):
             return None
@@ -115,7 +121,19 @@ class StepUp:
 
     def _is_served(self, scopes: set[str], operation: Operation) -> bool:
         access = access_of(scopes, self._host.settings.server.auth)
-        return _serves(self._host.select(access), operation)
+        return _serves(self._trial(access), operation)
+
+    def _trial(self, access: Access) -> Selection:
+        """Return the selection for an access that perhaps no caller has.
+
+        Tokens can have any set of scopes, so the host must not keep them all.
+        """
+        everything = self._host.select(EVERYTHING)  # another one after each change
+        if everything is not self._everything or len(self._trials) >= _MAX_TRIALS:
+            self._everything, self._trials = everything, {}
+        if access not in self._trials:
+            self._trials[access] = self._host.select(access, is_trial=True)
+        return self._trials[access]
 
     def _challenge(self, needed: list[str]) -> Response:
         scope = " ".join(needed)

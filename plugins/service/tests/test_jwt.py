@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.server
 import json
 import threading
@@ -35,8 +36,11 @@ from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, prompt, resource, skill, tool
 from standards_mcp.calls.call import CallRecord
+from standards_mcp.config.loading import load_settings
+from standards_mcp.contributions.selection import EVERYTHING
 from standards_mcp.host import Host
 from standards_mcp_service import jwt_tokens as tokens
+from standards_mcp_service.authorization import access_of
 from standards_mcp_service.tokens import new_token
 
 pytestmark = pytest.mark.anyio
@@ -81,12 +85,16 @@ class Issuer(http.server.ThreadingHTTPServer):
         may_answer: Answers wait for it.
         drips: Answers come byte by byte, without an end.
         asked: How often its keys were asked for.
+        floods: What answers repeat without an end.
+        encoding: How it says that this is compressed.
+        sent: How many bytes of it were sent.
     """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.kids, self.is_down, self.asked = ["one"], False, 0
         self.drips = threading.Event()
+        self.floods, self.encoding, self.sent = b"", "", 0
         self.may_answer = threading.Event()
         self.may_answer.set()
 
@@ -116,10 +124,21 @@ class _Handler(QuietHandler):
         if self.server.drips.is_set():
             self.drip()
             return
-        if self.server.is_down:
+        if self.server.floods:
+            self.flood()
+        elif self.server.is_down:
             self.reply(503)
         else:
             self.reply(200, json.dumps(self.server.page(self.path)).encode())
+
+    def flood(self) -> None:
+        self.send_response(200)
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
+        self.end_headers()
+        with suppress(OSError):  # the client has had enough
+            while self.server.floods:
+                self.server.sent += self.wfile.write(self.server.floods)
 
     def drip(self) -> None:
         self.send_response(200)
@@ -305,6 +324,22 @@ async def test_an_answer_without_an_end_is_given_up(
         assert await status(url, issuer.token()) == 200
 
 
+@pytest.mark.parametrize("encoding", ["", "gzip, gzip"])
+async def test_an_issuer_cannot_fill_the_memory(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, encoding: str
+):
+    monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+    issuer.floods = b" " * (1 << 16)
+    if encoding:
+        issuer.floods = gzip.compress(gzip.compress(bytes(1 << 26)))  # 64 MiB in 300 bytes
+    issuer.encoding = encoding
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 401
+        issuer.floods = b""
+        assert await status(url, issuer.token()) == 200
+    assert issuer.sent < 1 << 24
+
+
 async def test_after_an_idle_time_a_withdrawn_key_is_refused(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
@@ -441,6 +476,30 @@ async def test_a_call_that_needs_another_scope_names_it_before_it_is_dispatched(
             call = rpc("tools/call", name="drop_book", arguments={})
             earlier = await client.post("/mcp", json=call, headers=session | reader)
             assert earlier.status_code == 403, "the body names the tool"
+
+
+async def test_refusals_fill_no_cache_and_follow_the_configuration(
+    make_host: MakeHost, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_service.step_up._MAX_TRIALS", 3)
+    scopes = {"reader": ["find_*"], "writer": ["drop_*"]}
+    scopes |= {f"other{number}": [f"other{number}_*"] for number in range(5)}
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": scopes}
+    host = make_host({"books": BooksPlugin}, server={"port": 0, "auth": auth})
+    reader = bearer(issuer.token())
+    challenges: list[str] = []
+    async with requests_to(host) as client:
+        for allowed in (["drop_*"], ["drop_*"], ["none"]):
+            auth["scopes"]["writer"] = allowed
+            loaded = load_settings(overrides={"server": {"port": 0, "auth": auth}})
+            host.take_over(loaded, loaded.settings)
+            refused = await client.post(
+                "/mcp", json=call_of("drop_book"), headers=named("drop_book") | reader
+            )
+            challenges.append(refused.headers.get("www-authenticate", ""))
+    assert ['scope="writer"' in challenge for challenge in challenges] == [True, True, False]
+    reader_only = access_of({"reader"}, host.settings.server.auth)
+    assert host.selections().keys() <= {EVERYTHING, reader_only}
 
 
 async def test_a_call_through_the_search_for_tools_needs_the_scope_of_the_tool(

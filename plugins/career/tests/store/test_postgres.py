@@ -20,11 +20,14 @@ from standards_mcp import ApiError
 from standards_mcp_career.addresses import PostgresAddress
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
+from standards_mcp_career.indexing import Indexing, fail_unfinished
 from standards_mcp_career.interactions import Coordinator
 from standards_mcp_career.postgres import PostgresStore
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement, Run
 from standards_mcp_career.schema import LATEST, migrate, open_store, version_of
 from standards_mcp_career.tables import scan, upsert
+from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors
+from standards_mcp_encoders import Vectors
 
 pytestmark = pytest.mark.slow
 INTERACTIONS = 100
@@ -86,6 +89,20 @@ with store.writing() as connection:
     connection.execute("TRUNCATE atoms")
     print("ready", flush=True)
     time.sleep(90)
+"""
+
+BUILDER = f"""{IMPORTS}
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.vectors import MemoryVectors, Source
+
+class SlowEmbedder:
+    source = Source("slow", "slow", "1")
+
+    def embed(self, texts):
+        print("ready", flush=True)
+        time.sleep(90)
+
+Indexing(AuditLog(open_store(address)), SlowEmbedder(), MemoryVectors()).build()
 """
 
 
@@ -227,6 +244,50 @@ def test_a_node_that_is_killed_while_it_writes_holds_up_nobody(
         assert [atom.atom_id for atom in scan(connection, Atom)] == ["a"]
         (limit,) = connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
     assert limit == "1min"  # for a node that hangs
+
+
+def test_a_node_that_starts_fails_only_the_builds_of_nodes_that_have_gone(
+    opened: Store, postgres_server: object
+):
+    def statuses() -> list[str]:
+        fail_unfinished(opened)  # as a node does that starts
+        with opened.reading() as connection:
+            return [run.status for run in scan(connection, Run)]
+
+    with opened.writing() as connection:
+        upsert(connection, [Atom("a", claim="c")])
+    with start(BUILDER, postgres_server) as first:
+        assert statuses() == ["running"]
+        with start(BUILDER, postgres_server) as second:
+            assert statuses() == ["running", "running"]
+            first.send_signal(signal.SIGKILL)
+            while statuses() == ["running", "running"]:
+                time.sleep(0.01)
+            assert statuses() == ["failed", "running"]
+            second.send_signal(signal.SIGKILL)
+    while statuses() == ["failed", "running"]:
+        time.sleep(0.01)
+    assert statuses() == ["failed", "failed"]
+
+
+def test_a_build_ends_well_though_the_server_has_ended_its_claim(
+    opened: Store, postgres_server: object
+):
+    class LosingEmbedder:
+        source = STUB_EMBEDDER.source
+
+        def embed(self, texts: list[str]) -> Vectors:
+            end_connections(postgres_server)
+            return STUB_EMBEDDER.embed(texts)
+
+    with opened.writing() as connection:
+        upsert(connection, [Atom("a", claim="c")])
+    Indexing(AuditLog(opened), LosingEmbedder(), MemoryVectors()).build()
+    with opened.reading() as connection:
+        assert [run.status for run in scan(connection, Run)] == ["completed"]
+    with postgres_server.connect() as admin:
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        assert admin.execute(query).fetchone() == (0,)
 
 
 def test_a_writer_that_waits_too_long_says_so(opened: Store, monkeypatch: pytest.MonkeyPatch):

@@ -200,7 +200,8 @@ def test_a_run_that_is_found_running_has_failed(store: Store):
         add_run(connection, "run-0", "pending")
         add_run(connection, "run-1", "running")
         add_run(connection, "run-2")
-        fail_unfinished(connection)
+    fail_unfinished(store)
+    with store.reading() as connection:
         assert [run.status for run in scan(connection, Run)] == [
             "failed",
             "failed",

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from standards_mcp.commands import upgrade_command
 from standards_mcp.files import full_disk, write_private
+from standards_mcp_backup import IMMUTABLE, is_complete
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
@@ -18,7 +19,6 @@ SCHEMA_VERSION = 2
 _BUSY_SECONDS = 60
 _WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
 _Stamp: TypeAlias = tuple[int, int, int]
-_NO_WRITE_CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _RESTORE = "restore it from a copy, or move it away and import the standards again"
 _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
@@ -152,15 +152,11 @@ class SqliteFile:
         try:
             return self._connect("mode=rw")
         except sqlite3.OperationalError as error:
-            journal = self._path.with_name(f"{self._path.name}-wal")
-            has_journal = journal.exists() and journal.stat().st_size > 0
-            is_unwritable = _code(error) in _NO_WRITE_CODES or full_disk.is_full(error, self._path)
-            if has_journal or not is_unwritable:
+            if not is_complete(self._path, error):
                 raise
-        # A file without a journal is complete. In this mode SQLite looks neither for a journal nor
-        # for changes, so `_current_connection` does.
+        # `_current_connection` looks for changes.
         self._immutable_stamp = _stamp(self._path)
-        return self._connect("mode=ro&immutable=1")
+        return self._connect(IMMUTABLE)
 
     def _connect(self, options: str) -> sqlite3.Connection:
         connection = sqlite3.connect(

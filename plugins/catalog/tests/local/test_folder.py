@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 from support.records import SMALL_CATALOG
 
+from standards_mcp_backup import BackupError
 from standards_mcp_catalog import CatalogUnavailableError
 from standards_mcp_catalog.base import Seed
+from standards_mcp_catalog.local.backup import CatalogBackup
 from standards_mcp_catalog.local.index import generation
+from standards_mcp_catalog.local.index.engine import Engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
 
@@ -59,6 +62,10 @@ def not_writable(folder: Path) -> Generator[None]:
             os.seteuid(0)
         for path in paths:
             path.chmod(path.stat().st_mode | stat.S_IWUSR)
+
+
+def backup_of(folder: Path) -> CatalogBackup:
+    return CatalogBackup(folder, Engine(folder / "index", "none", None))
 
 
 needs_permissions = pytest.mark.skipif(
@@ -129,6 +136,31 @@ class TestACatalogThatCannotBeWritten:
         with not_writable(shared):
             assert store.fetch(["R001"]) == []
             assert store.search("fractions").notes == LocalStore(shared, "none").check()
+
+    def test_is_saved_by_a_backup(self, store: LocalStore, shared: Path):
+        store.close()
+        with not_writable(shared), tempfile.TemporaryDirectory() as copy:
+            backup_of(shared).save(Path(copy))
+            with closing(LocalStore(Path(copy), "none")) as copied:
+                assert copied.stats().records == len(SMALL_CATALOG)
+
+    def test_has_no_backup_of_half_a_change_of_its_owner(
+        self, store: LocalStore, shared: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        def change(*_: int) -> None:
+            user = os.geteuid()
+            os.seteuid(os.getuid())
+            os.utime(shared / "catalog.sqlite3")
+            os.seteuid(user)
+
+        store.close()
+        monkeypatch.setattr("standards_mcp_backup.databases._limit", lambda _path: change)
+        with (
+            not_writable(shared),
+            tempfile.TemporaryDirectory() as copy,
+            pytest.raises(BackupError, match="another process has written it meanwhile"),
+        ):
+            backup_of(shared).save(Path(copy))
 
     def test_is_not_brought_to_a_newer_edition(
         self, store: LocalStore, shared: Path, seed: SeedSource

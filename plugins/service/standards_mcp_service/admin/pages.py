@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from standards_mcp.transports import ADMIN, Host, Principal, with_body
+from standards_mcp.transports import ADMIN, Host, Principal
 from standards_mcp_service.authorization import ANONYMOUS, person_of
-from standards_mcp_service.bodies import media_type
+from standards_mcp_service.bodies import read_form as _read_form
 from standards_mcp_service.guards import InFlight, is_own_page
 from standards_mcp_service.health import Health
 from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
@@ -29,8 +29,6 @@ from .facts import History, PluginFacts, plugin_facts
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
-_FORM: Final = "application/x-www-form-urlencoded"
-_FORM_BYTES: Final = 16_384
 _MAX_ROWS: Final = 20
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
@@ -186,22 +184,6 @@ def _check_own_page(request: Request) -> None:
     """
     if not is_own_page(request.scope):
         raise HTTPException(403, "A change must come from a form of this page itself.")
-
-
-async def _read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of several with the same name, the last.
-
-    Raises:
-        HTTPException: The body is not a form, or too long.
-    """
-    if media_type(request) != _FORM:
-        raise HTTPException(415, "This address accepts forms of the page only.")
-    body = await (await with_body(request, _FORM_BYTES)).body()
-    try:
-        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
-    except ValueError as exc:
-        raise HTTPException(400, f"This form cannot be read: {exc}") from None
-    return {name: values[-1] for name, values in fields.items()}
 
 
 def _duration(seconds: float | None) -> str:

@@ -7,7 +7,9 @@ prefix ``__Host-`` only from this host itself over TLS, or from a loopback addre
 from __future__ import annotations
 
 import base64
+import hashlib
 import logging
+import os
 import re
 import time
 from pathlib import Path
@@ -122,7 +124,7 @@ class Cookies:
         if not is_safe or scope["path"] == MCP:
             return None
         person = _unsealed(Person, self._people, request.cookies.get(_PERSON, ""))
-        if person is None or self._ended(person).exists():
+        if person is None or self._has_ended(person):
             return None
         # A shorter lifetime counts at once, also for cookies that were made before.
         remaining = (person.expires_at or 0) - time.time()
@@ -132,17 +134,48 @@ class Cookies:
         """Let a browser no longer act for a person, nor anybody who has copied its cookie."""
         _delete(response, _PERSON)
         try:
-            oldest = time.time() - self._lifetime
-            for file in private_folder(self._folder).iterdir():
-                if file.stat().st_mtime < oldest:
-                    file.unlink(missing_ok=True)
-            self._ended(person).touch()
+            self.end(person.session, time.time())
         except OSError as exc:
             fields = {"caller": person.client_id, "reason": str(exc)}
             log.warning("a sign-out cannot be kept; a copied cookie stays valid", extra=fields)
 
-    def _ended(self, person: Person) -> Path:
-        return self._folder / person.session
+    def end(self, key: str, until: float) -> None:
+        """Let no browser act any more by some sign-ins, in all processes of the machine.
+
+        Args:
+            key: The id of a sign-in, or an `ending_key`.
+            until: The time, in seconds since 1970, up to which sign-ins of an `ending_key` end.
+
+        Raises:
+            OSError: This cannot be kept.
+        """
+        file = private_folder(self._folder) / key
+        until = max(until, _changed_at(file))
+        file.open("ab").close()  # which leaves the time of an older one as it is
+        os.utime(file, (until, until))
+        oldest = time.time() - self._lifetime - 2 * _LEEWAY_SECONDS
+        for ended in self._folder.iterdir():
+            if _changed_at(ended) < oldest:
+                ended.unlink(missing_ok=True)
+
+    def _has_ended(self, person: Person) -> bool:
+        if (self._folder / person.session).exists():
+            return True
+        keys = (person.provider_session, ending_key("sub", person.subject or ""))
+        return any(key and _changed_at(self._folder / key) >= person.signed_in for key in keys)
+
+
+def ending_key(kind: str, name: str) -> str:
+    """Return the key of what a provider ends: a session (``sid``), or all of a person (``sub``)."""
+    return hashlib.sha256(f"{kind} {name}".encode()).hexdigest()
+
+
+def _changed_at(file: Path) -> float:
+    """Return the time of a file, before all others for none."""
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:
+        return float("-inf")
 
 
 def _cipher(secret: bytes, purpose: str) -> Fernet:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
@@ -19,7 +19,8 @@ from standards_mcp import ApiError
 from standards_mcp.transports import Host, OidcSettings
 from standards_mcp_oauth.issuers import UnreachableError
 from standards_mcp_service.authorization import Person, person_of
-from standards_mcp_service.guards import CHALLENGE, MCP, is_own_page
+from standards_mcp_service.bodies import read_form
+from standards_mcp_service.guards import CHALLENGE, MCP, PRIVATE_PAGE, is_own_page
 from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
 
 from .cookies import Attempt, Cookies
@@ -30,6 +31,7 @@ log = logging.getLogger("standards_mcp.service")
 
 _BEGIN: Final = "/sign-in"
 _END: Final = "/sign-out"
+_LOGOUT: Final = "/backchannel-logout"
 _STYLE: Final = f"{_BEGIN}/style.css"
 _MAX_PAGE_CHARS: Final = 1_500
 """The cookie of a begun sign-in holds the page, and browsers ignore a long cookie."""
@@ -47,7 +49,7 @@ class People:
         open_paths: The paths that need no token.
     """
 
-    open_paths = (_BEGIN, SIGNED_IN, _END, SIGNED_OUT, _STYLE)
+    open_paths = (_BEGIN, SIGNED_IN, _END, SIGNED_OUT, _LOGOUT, _STYLE)
 
     def __init__(self, host: Host, settings: OidcSettings) -> None:
         self._host, self._settings = host, settings
@@ -66,6 +68,7 @@ class People:
             Route(SIGNED_IN, self._finish, methods=["GET"]),
             Route(_END, self._sign_out, methods=["POST"]),
             Route(SIGNED_OUT, self._signed_out, methods=["GET"]),
+            Route(_LOGOUT, self._end_sign_ins, methods=["POST"]),
             Route("/connect", self._connect, methods=["GET"]),
             Route(_STYLE, style_sheet, methods=["GET"]),
         ]
@@ -131,6 +134,23 @@ class People:
             self._cookies.sign_out(response, person)
             log.info("a person has signed out", extra={"caller": person.client_id})
         return response
+
+    async def _end_sign_ins(self, request: Request) -> Response:
+        """Answer the provider when a person has signed out there (back-channel logout)."""
+        form = await read_form(request)
+        try:
+            key, until = await self._provider.ended(form.get("logout_token", ""))
+            self._cookies.end(key, until)
+        except (ApiError, OSError) as exc:
+            client = str(request.client.host) if request.client else ""
+            log.info("a logout is refused", extra={"client": client, "reason": str(exc)})
+            why = (
+                str(exc) if isinstance(exc, ApiError) else "it cannot be kept now; try again later"
+            )
+            refusal = {"error": "invalid_request", "error_description": why}
+            return JSONResponse(refusal, HTTPStatus.BAD_REQUEST, PRIVATE_PAGE)
+        log.info("the provider has ended sign-ins", extra={"issuer": self._settings.issuer})
+        return Response(headers=PRIVATE_PAGE)
 
     async def _signed_out(self, request: Request) -> Response:
         if person_of(request):

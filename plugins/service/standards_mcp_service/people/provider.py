@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from secrets import token_urlsafe
 from typing import Any, Final, cast
 
@@ -32,13 +32,15 @@ from standards_mcp_oauth.issuers import (
 from standards_mcp_service.authorization import Person
 from standards_mcp_service.jwt_tokens import JwtTokens, NoKeysError
 
-from .cookies import Attempt
+from .cookies import Attempt, ending_key
 
 SIGNED_IN: Final = "/signed-in"
 SIGNED_OUT: Final = "/signed-out"
 _METADATA_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 5.0
 _MAX_SUBJECT_CHARS: Final = 255
+_LOGOUT_CLAIMS: Final = ("iss", "aud", "iat", "exp", "jti", "events")
+_LOGOUT_EVENT: Final = "http://schemas.openid.net/event/backchannel-logout"
 
 
 class Provider:
@@ -47,7 +49,7 @@ class Provider:
     def __init__(self, settings: OidcSettings) -> None:
         self._settings = settings
         self._public = settings.public_url.rstrip("/")
-        self._id_tokens = JwtTokens(settings.issuer, settings.client_id)
+        self._tokens = JwtTokens(settings.issuer, settings.client_id)
         self._lock = asyncio.Lock()
         self._metadata: Endpoints | ApiError = ApiError("it was not asked yet")
         self._valid_until = 0.0
@@ -86,6 +88,31 @@ class Provider:
         if self._settings.groups_claim not in claims:
             claims |= await self._user_info(client.endpoints, tokens, str(claims["sub"]))
         return self._person(claims)
+
+    async def ended(self, logout_token: str) -> tuple[str, int]:
+        """Return whose sign-ins the provider has ended, and since when.
+
+        That is one of its sessions, or all of a person (OpenID Connect Back-Channel Logout 1.0,
+        section 2.6). The ids of tokens are not kept: a token that comes again ends nothing more,
+        since later sign-ins stay.
+
+        Returns:
+            The key of the session or the person, see `ending_key`, and the time by the clock of the
+            provider.
+
+        Raises:
+            UnreachableError: The provider's keys cannot be read.
+            ApiError: It is no valid logout token.
+        """
+        claims = await self._verified(logout_token, "logout token", _LOGOUT_CLAIMS)
+        events: object = claims["events"]
+        # Other tokens of the provider, such as ID tokens, must not count.
+        if "nonce" in claims or not isinstance(events, dict) or _LOGOUT_EVENT not in events:
+            raise ApiError("it is no logout token")
+        for kind in ("sid", "sub"):
+            if isinstance(name := claims.get(kind), str) and name:
+                return ending_key(kind, name), int(claims["iat"])
+        raise ApiError("its logout token names no session and no person")
 
     async def end_session_url(self) -> str:
         """Return the address at which a person signs out at the provider, or ""."""
@@ -129,12 +156,8 @@ class Provider:
             UnreachableError: The provider's keys cannot be read.
             ApiError: The token is not valid, or of another sign-in.
         """
-        try:
-            claims = await self._id_tokens.claims(str(id_token or ""))
-        except NoKeysError:
-            raise UnreachableError("its keys cannot be read now; try again later") from None
-        except (jwt.InvalidTokenError, ValueError) as exc:
-            raise ApiError(f"its ID token is not valid ({type(exc).__name__})") from None
+        required = ("exp", "iss", "aud", "iat", "sub")
+        claims = await self._verified(str(id_token or ""), "ID token", required)
         if claims.get("nonce") != nonce:
             raise ApiError("its ID token is of another sign-in")
         # An ID token for several clients names the one that asked for it.
@@ -142,6 +165,19 @@ class Provider:
         if party != self._settings.client_id:
             raise ApiError("its ID token is for another client")
         return claims
+
+    async def _verified(self, token: str, kind: str, required: Sequence[str]) -> dict[str, Any]:
+        """Return the claims of a token of the provider for this client.
+
+        Args:
+            kind: The name of such tokens, for errors.
+        """
+        try:
+            return await self._tokens.claims(token, required)
+        except NoKeysError:
+            raise UnreachableError("its keys cannot be read now; try again later") from None
+        except (jwt.InvalidTokenError, ValueError, OverflowError) as exc:
+            raise ApiError(f"its {kind} is not valid ({type(exc).__name__})") from None
 
     async def _user_info(
         self, endpoints: Endpoints, tokens: Mapping[str, Any], subject: str
@@ -154,7 +190,8 @@ class Provider:
         claims = await fetch_object("GET", url, headers=headers)
         if claims.get("sub") != subject:
             raise ApiError("its user info is of another person")
-        return {name: claims[name] for name in claims if name not in ("iss", "aud", "sub")}
+        of_token = ("iss", "aud", "sub", "iat", "sid")
+        return {name: claims[name] for name in claims if name not in of_token}
 
     def _person(self, claims: Mapping[str, Any]) -> Person:
         subject = str(claims["sub"])
@@ -173,6 +210,8 @@ class Provider:
             display_name=readable(next(filter(None, names), subject)),
             groups=tuple(name for name in self._settings.groups if name != "*" and name in groups),
             session=token_urlsafe(24),
+            provider_session=ending_key("sid", str(claims["sid"])) if claims.get("sid") else "",
+            signed_in=int(claims["iat"]),
         )
 
 

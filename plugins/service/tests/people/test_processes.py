@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.http import free_port
+from support.http import free_port, patient_client
 from support.openid import CLIENT, SECRET, Browser, Provider
 from support.peer import Peer
 from support.waiting import until
@@ -49,6 +49,15 @@ groups = {{ teachers = ["*"] }}
         for _ in range(REQUESTS):
             assert (await browser.get("/connect")).status_code == 200
         await browser.post("/sign-out")
+        for _ in range(REQUESTS):
+            browser.cookies = dict(kept)
+            assert (await browser.get("/connect")).status_code == 303
+        await browser.sign_in("/connect")
+        kept = dict(browser.cookies)
+        async with patient_client() as client:
+            token = {"logout_token": provider.logout_token()}
+            done = await client.post(f"{browser.url}/backchannel-logout", data=token)
+        assert done.status_code == 200
         for _ in range(REQUESTS):
             browser.cookies = dict(kept)
             assert (await browser.get("/connect")).status_code == 303

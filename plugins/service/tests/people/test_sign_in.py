@@ -163,6 +163,7 @@ ID_TOKENS: list[tuple[str, dict[str, Any], bool]] = [
     ("of no sign-in", {"nonce": None}, False),
     ("with an odd nonce", {"nonce": "\udcff"}, False),
     ("without a subject", {"sub": None}, False),
+    ("without the time of the sign-in", {"iat": None}, False),
     ("with an empty subject", {"sub": ""}, False),
     ("with a long subject", {"sub": "x" * 300}, False),
     ("with a line break in the subject", {"sub": "ann\nroot"}, False),

@@ -1,0 +1,58 @@
+"""The journal of a restore, so that one which did not end is told and completed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ValidationError
+
+from standards_mcp.files import replace_privately
+
+_NAME: Final = "restore.json"
+
+
+class Journal(BaseModel):
+    """What a restore has replaced so far. It is removed when all is.
+
+    Attributes:
+        archive: The archive that is restored.
+        done: The names of the parts that are restored.
+        left: The names of those that are not; the first one may be.
+    """
+
+    archive: str
+    done: list[str] = []
+    left: list[str]
+
+    def begin(self, state_dir: Path) -> None:
+        """Note that the parts are about to be replaced."""
+        replace_privately(state_dir / _NAME, self.model_dump_json().encode())
+
+    def advance(self, state_dir: Path) -> None:
+        """Note that one part more is restored."""
+        self.done.append(self.left.pop(0))
+        self.begin(state_dir)
+
+
+def end_journal(state_dir: Path) -> None:
+    """Note that nothing is left."""
+    (state_dir / _NAME).unlink(missing_ok=True)
+
+
+def unfinished(state_dir: Path) -> list[str]:
+    """Return a note for people if the last restore did not end, else nothing."""
+    try:
+        journal = Journal.model_validate_json((state_dir / _NAME).read_bytes())
+    except FileNotFoundError:
+        return []
+    except (OSError, ValidationError) as error:
+        return [f"An earlier restore did not end, and {state_dir / _NAME} cannot be read: {error}"]
+    if not journal.left:  # only the last clean-up is missing
+        return []
+    done, left = ", ".join(journal.done) or "nothing", ", ".join(journal.left)
+    note = (
+        f"The restore of {journal.archive} did not end: {done} is restored, and perhaps not "
+        f"{left}; `standards-mcp restore {journal.archive}` completes it"
+    )
+    return [note]
