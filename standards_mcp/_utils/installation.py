@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 HOST: Final = "standards-mcp"
+SERVICE: Final = "standards-mcp-service"
+"""The service over HTTP and the audit log."""
+OWN: Final = (HOST, SERVICE)
+"""The distributions that are parts of the program, so that they need no pattern in `trusted`."""
 UNKNOWN_CLONE: Final = "PATH_OF_A_CLONE"
 """The placeholder for the folder of the source, if it is unknown."""
 

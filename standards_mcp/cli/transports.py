@@ -7,18 +7,21 @@ from typing import Any, Final
 
 import click
 
-from standards_mcp._utils.installation import HOST, canonical, install_command
+from standards_mcp._utils.installation import OWN, SERVICE, canonical, install_command
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import Finding
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.loading.discovery import entry_points
+from standards_mcp.server.auditing import log_opener
 from standards_mcp.transports import Transport
 
 STDIO: Final = "stdio"
 _HTTP: Final = "http"
 _GROUP: Final = "standards_mcp.transports"
+_FOR_STDIO_TOO: Final = {"audit", "snapshot", "telemetry"}
+"""The keys of ``[server]`` that have an effect without the service."""
 
 
 def transport_names() -> list[str]:
@@ -36,8 +39,7 @@ def load_transport(name: str, settings: Settings) -> Transport:
     """
     points = [point for point in entry_points(_GROUP) if point.name == name]
     if not points and name == _HTTP:
-        command = install_command(HOST, replace=True)
-        raise StandardsMcpError(f"the package of --transport {name} is missing; run `{command}`")
+        raise StandardsMcpError(f"--transport {name} is in the package {_missing_service()}")
     if not points:
         names = ", ".join(map(repr, transport_names()))
         raise click.BadParameter(f"{name!r} is not one of {names}.", param_hint="'--transport'")
@@ -60,11 +62,19 @@ def load_transport(name: str, settings: Settings) -> Transport:
 
 def _is_trusted(package: str, settings: Settings) -> bool:
     name = canonical(package)
-    return name == HOST or bool(first_match((name,), map(canonical, settings.trusted)))
+    return name in OWN or bool(first_match((name,), map(canonical, settings.trusted)))
+
+
+def _missing_service() -> str:
+    return f"{SERVICE}, which is not installed; run `{install_command(SERVICE)}`"
 
 
 def service_findings(settings: Settings) -> Iterator[Finding]:
     """Yield errors that prevent a start with any transport, and warnings."""
+    keys = sorted(settings.server.model_fields_set - _FOR_STDIO_TOO)
+    if keys and _HTTP not in transport_names():
+        without = f"[server] {', '.join(keys)}: without effect, because they are for the package"
+        yield Finding("service", "warning", f"{without} {_missing_service()}")
     trusted = {p.name for p in entry_points(_GROUP) if _is_trusted(str(p.dist.name), settings)}
     for name in sorted(trusted):
         try:
@@ -73,6 +83,12 @@ def service_findings(settings: Settings) -> Iterator[Finding]:
             reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
             yield Finding(f"transport {name}", "error", reason)
     path = settings.server.audit.path
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return
+    try:
+        log_opener()
+    except StandardsMcpError as exc:
+        yield Finding("audit", "error", str(exc))
+    if not path.parent.is_dir():
         missing = f"[server] audit.path: the folder {path.parent} does not exist"
         yield Finding("audit", "error", f"{missing}; make it, or choose another")

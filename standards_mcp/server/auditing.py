@@ -1,12 +1,14 @@
-"""Open the audit log; a package in the host's own wheel writes it."""
+"""Open the audit log, which the service writes."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from standards_mcp._utils.entry_points import own_entry_points
+from standards_mcp._utils.installation import SERVICE, install_command
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
 
@@ -19,11 +21,24 @@ def audited(host: Host, transport: str, version: str) -> Generator[Any]:
         version: The host's version.
 
     Raises:
-        StandardsMcpError: The log is required and cannot be written.
+        StandardsMcpError: The log is required and cannot be written, or the service is missing.
     """
     if host.settings.server.audit.path is None:
         yield None
         return
-    (point,) = own_entry_points("standards_mcp.audit").values()
-    with point.load()(host, transport, version) as audit:
+    open_log = log_opener()
+    with open_log(host, transport, version) as audit:
         yield audit
+
+
+def log_opener() -> Callable[[Host, str, str], AbstractContextManager[Any]]:
+    """Return the function that opens the log for a host, a transport and the host's version.
+
+    Raises:
+        StandardsMcpError: The service is missing. Without a log, no call may run.
+    """
+    points = own_entry_points("standards_mcp.audit")
+    if not points:
+        problem = f"[server.audit] path is set, and {SERVICE}, which writes the log, is missing"
+        raise StandardsMcpError(f"{problem}; run `{install_command(SERVICE)}`, or remove the key")
+    return points["file"].load()
