@@ -220,8 +220,9 @@ def _reason_for_no_command(name: str, ctx: click.Context) -> str:
     name = _owner_of(name, ctx) or _COMMAND_OWNERS.get(name, name)
     record = invocation.host.manager.records.get(name)
     if record is None:
-        command = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
-        return f"plugin {name!r} is not installed; run `{command}`" if command else ""
+        package = f"{HOST}-{name}"
+        command = install_command(package) if name in own_plugins() else ""
+        return f"{package} is not installed; run `{command}`" if command else ""
     if record.info.kind is PluginKind.ISOLATED and record.status is not Status.DISABLED:
         from standards_mcp.remote.isolated import in_process
 
