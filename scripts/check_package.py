@@ -172,9 +172,11 @@ def check_without_service(scratch: Path) -> None:
 
 def check_service(scratch: Path) -> None:
     """Make a token, serve over HTTP at a free port, and ask for the health of the service."""
-    token = run(scratch, "--config", "service.toml", "auth", "token", "new", "ann").strip()
+    config = ("--config", "service.toml")
+    (scratch / "service.toml").touch()
+    token = run(scratch, *config, "auth", "token", "new", "ann").strip()
     program = str(environment_of(scratch) / PROGRAMS / "standards-mcp")
-    command = [program, "--config", "service.toml", "serve", "--transport", "http", "--port", "0"]
+    command = [program, *config, "serve", "--transport", "http", "--port", "0"]
     print("+", *command, flush=True)
     variables = clean_variables(scratch)
     with subprocess.Popen(

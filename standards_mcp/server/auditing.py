@@ -41,4 +41,5 @@ def log_opener() -> Callable[[Host, str, str], AbstractContextManager[Any]]:
     if not points:
         problem = f"[server.audit] path is set, and {SERVICE}, which writes the log, is missing"
         raise StandardsMcpError(f"{problem}; run `{install_command(SERVICE)}`, or remove the key")
-    return points["file"].load()
+    open_log: Callable[[Host, str, str], AbstractContextManager[Any]] = points["file"].load()
+    return open_log
