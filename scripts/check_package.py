@@ -20,6 +20,7 @@ import tempfile
 import tomllib
 import urllib.request
 import zipfile
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def check_without_service(scratch: Path) -> None:
 
 
 def check_service(scratch: Path) -> None:
-    """Make a token, serve over HTTP at a free port, and ask for the health of the service."""
+    """Make a token, serve over HTTP at a free port, and ask whether the service is ready."""
     config = ("--config", "service.toml")
     (scratch / "service.toml").touch()
     token = run(scratch, *config, "auth", "token", "new", "ann").strip()
@@ -187,13 +188,12 @@ def check_service(scratch: Path) -> None:
             listening = next(event for event in events if event.get("event") == "listening")
             address = str(listening["url"]).removesuffix("/mcp")
             request = urllib.request.Request(  # noqa: S310  - the address is of this machine
-                f"{address}/health", headers={"Authorization": f"Bearer {token}"}
+                f"{address}/health/ready", headers={"Authorization": f"Bearer {token}"}
             )
             with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310  - as above
-                health = json.load(answer)
+                expect(answer.status == HTTPStatus.OK, f"the service answers {answer.status}")
         finally:
             serving.terminate()
-    expect(health["status"] == "ok", f"the service answers {health}")
 
 
 def build_plugin(folder: Path, scratch: Path) -> Path:
