@@ -1,23 +1,24 @@
-"""Find the entry points of the program's own distributions, which fill its seams."""
+"""Find the entry points of the host's own wheel and of the service, which fill its seams."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
+
+OWN: Final = ("standards-mcp", "standards-mcp-service")
+"""The distributions that are parts of the program."""
 
 
 def own_entry_points(group: str) -> dict[str, Any]:
-    """Return the entry points in a group of the host's wheel and of the service, by name.
+    """Return the entry points of the program's own distributions in a group, by name.
 
     No configuration is needed to find these, so their commands run even if it is invalid.
     """
     from importlib import metadata  # noqa: PLC0415  - most commands start without it
 
-    from .installation import OWN  # noqa: PLC0415  - as above
-
     points: dict[str, Any] = {}
-    for distribution in OWN:
+    for name in OWN:
         with suppress(metadata.PackageNotFoundError):
-            selected: Any = metadata.distribution(distribution).entry_points
-            points |= {point.name: point for point in selected.select(group=group)}
+            selected: Any = metadata.distribution(name).entry_points.select(group=group)
+            points |= {point.name: point for point in selected}
     return points

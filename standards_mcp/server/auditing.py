@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from standards_mcp._utils.entry_points import own_entry_points
-from standards_mcp._utils.installation import SERVICE, install_command
+from standards_mcp._utils.installation import missing_service
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
@@ -26,20 +26,7 @@ def audited(host: Host, transport: str, version: str) -> Generator[Any]:
     if host.settings.server.audit.path is None:
         yield None
         return
-    open_log = log_opener()
-    with open_log(host, transport, version) as audit:
+    if not (points := own_entry_points("standards_mcp.audit")):
+        raise StandardsMcpError(f"[server.audit] path: {missing_service()}")
+    with points["file"].load()(host, transport, version) as audit:
         yield audit
-
-
-def log_opener() -> Callable[[Host, str, str], AbstractContextManager[Any]]:
-    """Return the function that opens the log for a host, a transport and the host's version.
-
-    Raises:
-        StandardsMcpError: The service is missing. Without a log, no call may run.
-    """
-    points = own_entry_points("standards_mcp.audit")
-    if not points:
-        problem = f"[server.audit] path is set, and {SERVICE}, which writes the log, is missing"
-        raise StandardsMcpError(f"{problem}; run `{install_command(SERVICE)}`, or remove the key")
-    open_log: Callable[[Host, str, str], AbstractContextManager[Any]] = points["file"].load()
-    return open_log

@@ -13,11 +13,12 @@ from support.conversations import INITIALIZE
 from support.peer import COMMAND
 from support.waiting import WAIT
 
-from standards_mcp._utils.installation import SERVICE, install_command
+from standards_mcp._utils.installation import install_command
 from standards_mcp.cli import cli
 from standards_mcp.cli.transports import load_transport
 from standards_mcp.config.models.settings import Settings
 
+SERVICE = "standards-mcp-service"
 AUDIT = ("--set", "server.audit.path=audit.jsonl")
 CALL = {"name": "get_standard_details", "arguments": {"identifiers": ["3.NF.A.1"]}}
 
@@ -61,7 +62,7 @@ def test_keys_of_the_service_stay_valid_and_are_reported(without_service: str):
     keys = ("--set", "server.rest=true", "--set", "server.auth.required=true")
     checked = run(*keys, "config", "check")
     assert checked.exit_code == 0
-    assert checked.stdout.startswith("[server] auth, rest: without effect")
+    assert checked.stdout.startswith(f"[server] auth, rest: it needs {SERVICE}")
     assert without_service in checked.stdout
     found = json.loads(run(*keys, "doctor", "--json").stdout)
     (warning,) = [each for each in found if each["subject"] == "service"]
@@ -79,7 +80,7 @@ def test_keys_that_count_over_stdio_are_not_reported(without_service: str):
 def test_an_audit_log_without_the_service_is_an_error_of_the_configuration(without_service: str):
     checked = run(*AUDIT, "config", "check")
     assert checked.exit_code == 1
-    assert "[server.audit] path is set" in checked.stdout
+    assert checked.stdout.startswith(f"[server] audit: it needs {SERVICE}")
     assert without_service in checked.stdout
 
 
