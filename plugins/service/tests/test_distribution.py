@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from support.conversations import INITIALIZE
+from support.hosts import Install
 from support.peer import COMMAND
 from support.waiting import WAIT
 
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp._utils.installation import install_command
 from standards_mcp.cli import cli
 from standards_mcp.cli.transports import load_transport
@@ -116,3 +118,12 @@ def test_the_service_needs_no_pattern_in_trusted():
     settings = Settings(trusted=("acme-*",))
     assert load_transport("http", settings).serve
     assert run("--set", "trusted=['acme-*']", "auth", "token", "list").exit_code == 0
+
+
+@pytest.mark.parametrize("group", ["standards_mcp.audit", "standards_mcp.commands"])
+def test_no_other_distribution_takes_the_audit_log_or_adds_commands(install: Install, group: str):
+    before = own_entry_points(group)
+    for name in (*before, "acme"):
+        source = f"class {name.capitalize()}Plugin: ..."
+        install(name, source, distribution=f"{SERVICE}-{name}", group=group)
+    assert own_entry_points(group) == before
