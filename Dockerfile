@@ -3,7 +3,7 @@
 ARG BASE=python:3.13-slim
 FROM ${BASE} AS build
 # Names of plugins and of other extras, such as "knowledge memory redis otel".
-ARG PLUGINS="prompts resources filters"
+ARG PLUGINS="prompts resources filters service"
 WORKDIR /source
 COPY pyproject.toml uv.lock README.md LICENSE NOTICE ./
 COPY standards_mcp standards_mcp

@@ -124,7 +124,7 @@ def check_core(names: Sequence[str]) -> int:
 
 def check_plugin(name: str, checks: Sequence[str]) -> int:
     environment, folder = ROOT / f".venv-{name}", DISTRIBUTIONS[name]
-    install(environment, {name: folder})
+    install(environment, {**for_tests(), name: folder})
     packages = [package for package in PACKAGES if package.parent == folder]
     measured = [f"--cov={package.name}" for package in packages]
     tests = ["pytest", "-n", WORKERS, str(folder)]
@@ -139,12 +139,17 @@ def check_plugin(name: str, checks: Sequence[str]) -> int:
 
 def check_lean() -> int:
     """Run the tests of the host without the libraries that only the catalog needs."""
-    install(LEAN, {})
+    install(LEAN, for_tests())
     command = [str(program(LEAN, "python")), "-m", "pip", "uninstall", "--quiet", "--yes"]
     if run([*command, *OF_CATALOG]):
         raise SystemExit("uninstalling failed; see the messages above")
     tests = ["pytest", "-n", WORKERS, str(ROOT / "tests"), "-m", QUICK_TESTS]
     return run_checks(LEAN, {"lean": [[*tests, "--hypothesis-profile", "quick"]]})
+
+
+def for_tests() -> dict[str, Path]:
+    """Return the distribution that tests need beside the one they test: some serve over HTTP."""
+    return {"service": DISTRIBUTIONS["service"]}
 
 
 def check_side_by_side() -> int:

@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import urllib.request
 import zipfile
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 OWN = {"catalog", "lookup", "search"}
 """The plugins in the wheel of the host."""
+SERVICE = DISTRIBUTIONS["service"]
+"""The service over HTTP, which has no plugins."""
 SHIPPED = {
     "standards_mcp",
     "standards_mcp_backup",
@@ -41,7 +45,6 @@ SHIPPED = {
     "standards_mcp_pinecone",
     "standards_mcp_ranking",
     "standards_mcp_scaffold",
-    "standards_mcp_service",
     "standards_mcp_signin",
     *(f"standards_mcp_{name}" for name in OWN),
 }
@@ -85,6 +88,8 @@ def check_plugin(folder: Path) -> int:
         )
         for name in names:
             run(scratch, "plugins", "info", name)
+        if folder == SERVICE:
+            check_service(scratch)
     return 0
 
 
@@ -130,6 +135,7 @@ def check_installed(wheel: Path, scratch: Path) -> None:
     expect(plugins == OWN, f"the installed plugins are {sorted(plugins)}")
     found = json.loads(run(scratch, "search", QUERY, "--grade", "3", "--json"))["results"]
     expect("3.NF" in found[0]["statement_notation"], "search does not find fractions in grade 3")
+    check_without_service(scratch)
     program = str(environment / PROGRAMS / "standards-mcp")
     check_server(StdioServerParameters(command=program, env=clean_variables(scratch), cwd=scratch))
 
@@ -146,6 +152,48 @@ def check_plugins(scratch: Path) -> None:
     answer = run(scratch, "call", "find_relevant_standards", "--args", json.dumps(arguments))
     codes = [found["statement_notation"] for found in json.loads(answer)["results"]]
     expect(bool(codes) and all("4.NF" in code for code in codes), f"filters let through {codes}")
+    check_service(scratch)
+
+
+def check_without_service(scratch: Path) -> None:
+    """Without the service, what needs it names the package that is missing."""
+    audit = ("--set", f"server.audit.path={scratch / 'audit.jsonl'}", "serve")
+    for arguments in (("serve", "--transport", "http"), audit, ("auth", "token", "list")):
+        refused = subprocess.run(
+            [environment_of(scratch) / PROGRAMS / "standards-mcp", *arguments],
+            env=clean_variables(scratch),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        is_named = file_name(SERVICE).replace("_", "-") in refused.stderr
+        expect(refused.returncode == 1 and is_named, f"{arguments} gives {refused.stderr!r}")
+
+
+def check_service(scratch: Path) -> None:
+    """Make a token, serve over HTTP at a free port, and ask whether the service is ready."""
+    config = ("--config", "service.toml")
+    (scratch / "service.toml").touch()
+    token = run(scratch, *config, "auth", "token", "new", "ann").strip()
+    program = str(environment_of(scratch) / PROGRAMS / "standards-mcp")
+    command = [program, *config, "serve", "--transport", "http", "--port", "0"]
+    print("+", *command, flush=True)
+    variables = clean_variables(scratch)
+    with subprocess.Popen(
+        command, cwd=scratch, env=variables, stderr=subprocess.PIPE, text=True
+    ) as serving:
+        try:
+            events = (json.loads(line) for line in serving.stderr or () if line.startswith("{"))
+            listening = next(event for event in events if event.get("event") == "listening")
+            address = str(listening["url"]).removesuffix("/mcp")
+            request = urllib.request.Request(  # noqa: S310  - the address is of this machine
+                f"{address}/health/ready", headers={"Authorization": f"Bearer {token}"}
+            )
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310  - as above
+                expect(answer.status == HTTPStatus.OK, f"the service answers {answer.status}")
+        finally:
+            serving.terminate()
 
 
 def build_plugin(folder: Path, scratch: Path) -> Path:
@@ -161,7 +209,7 @@ def build_plugin(folder: Path, scratch: Path) -> Path:
 
 
 def plugin_names(folder: Path) -> list[str]:
-    return list(project_of(folder)["entry-points"]["standards_mcp.plugins"])
+    return list(project_of(folder)["entry-points"].get("standards_mcp.plugins", ()))
 
 
 def file_name(folder: Path) -> str:
@@ -293,8 +341,8 @@ def check_image(wheel: Path, scratch: Path) -> None:
     expect(builds(wheel, context, scratch), "the image builds another wheel")
     uv("lock", "--check", "--project", ROOT)  # after a change of dependencies: uv lock
     environment = scratch / "image"
-    plugins = re.findall(r'PLUGINS="(.*)"', dockerfile.read_text(encoding="utf-8"))[0].split()
-    extras = [word for name in plugins for word in ("--extra", name)]
+    names = re.findall(r'PLUGINS="(.*)"', dockerfile.read_text(encoding="utf-8"))[0].split()
+    extras = [word for name in names for word in ("--extra", name)]
     os.environ["UV_PROJECT_ENVIRONMENT"] = str(environment)
     try:
         uv("sync", "--frozen", "--no-dev", "--no-editable", "--project", context, *extras)
@@ -303,8 +351,9 @@ def check_image(wheel: Path, scratch: Path) -> None:
     command = [environment / PROGRAMS / "standards-mcp", "plugins", "list", "--json"]
     variables = clean_variables(scratch)
     answer = subprocess.run(command, check=True, capture_output=True, env=variables)
-    names = {plugin["name"] for plugin in json.loads(answer.stdout)}
-    expect(names == {*OWN, *plugins}, f"the image has the plugins {sorted(names)}")
+    plugins = {plugin["name"] for plugin in json.loads(answer.stdout)}
+    known = {*OWN, *(plugin for name in names for plugin in plugin_names(DISTRIBUTIONS[name]))}
+    expect(plugins == known, f"the image has the plugins {sorted(plugins)}")
     hadolint = Path(sys.executable).with_name("hadolint")
     if not hadolint.exists():
         print("the Dockerfile is not linted: there is no hadolint")

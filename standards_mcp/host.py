@@ -27,7 +27,7 @@ from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
 from .contributions.schemas import short
 from .contributions.selection import EVERYTHING, Access, Selection, joined_instructions, select
-from .contributions.tool_search import SEARCH_INSTRUCTIONS, SEARCH_TOOLS
+from .contributions.tool_search import SEARCH_INSTRUCTIONS, SEARCH_TOOLS, open_tool_ranking
 from .contributions.tools import nearest_tool
 from .errors import ConfigError, RateLimitedError, UnknownToolError
 from .files import user_state_dir
@@ -38,7 +38,6 @@ from .loading.providers import provider_of
 from .loading.quarantine import Quarantine, Step
 from .loading.records import PluginInfo, Status
 from .loading.services import used_services
-from .loading.tool_ranking import open_tool_ranking
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)

@@ -191,10 +191,6 @@ class Start(Protocol):
         ...
 
 
-def _no_findings(_: Settings) -> Iterable[Finding]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Transport:
     """A way for clients to reach the server.
@@ -206,7 +202,7 @@ class Transport:
     """
 
     serve: Callable[[Start], int]
-    check: Callable[[Settings], Iterable[Finding]] = _no_findings
+    check: Callable[[Settings], Iterable[Finding]] = lambda _: ()
 
 
 # From light to heavy: a command that needs a few settings does not import the server.

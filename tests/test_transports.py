@@ -20,7 +20,6 @@ from support.waiting import WAIT
 from standards_mcp import transports
 from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp.cli import cli
-from standards_mcp.cli import transports as finding
 
 DOCUMENT = (Path(__file__).parent.parent / "docs/plugins/transports.md").read_text("utf-8")
 (PIPES,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
@@ -145,16 +144,6 @@ def test_an_unknown_transport_is_answered_with_the_names_of_all(ship):
     assert "'pigeon' is not one of 'stdio', 'http', 'pipes'." in served.stderr
 
 
-def test_a_missing_service_is_answered_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(finding, "entry_points", lambda _: [])
-    served = run("serve", "--transport", "http")
-    assert served.exit_code == 1
-    assert "the package of --transport http is missing; run `" in served.stderr
-    assert run("config", "check").exit_code == 0
-
-
 def test_the_document_lists_all_that_a_transport_imports():
     table = DOCUMENT.partition("| | |\n|---|---|\n")[2].partition("\n\n")[0]
     cells = [row.split("|")[2] for row in table.splitlines()]
@@ -172,7 +161,7 @@ def test_settings_are_imported_without_the_server():
     assert ran.stdout == "False\n"
 
 
-def test_http_is_a_transport_of_this_wheel():
+def test_http_is_a_transport_of_the_program():
     assert set(own_entry_points("standards_mcp.transports")) == {"http"}
 
 

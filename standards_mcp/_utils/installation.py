@@ -42,9 +42,15 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
     return f"{command} {'--force' if _is_pipx() else '--force-reinstall'}"
 
 
+def missing_service() -> str:
+    """Return the end of a message about something that only the service can do."""
+    package = f"{HOST}-service"
+    return f"it needs {package}, which is not installed; run `{install_command(package)}`"
+
+
 def upgrade_command(distribution: str = HOST) -> str:
     """Return the shell command that installs the newest version of a distribution."""
-    if _is_uv_tool():
+    if Path(sys.prefix, "uv-receipt.toml").is_file():
         return f"uv tool upgrade {HOST}"
     if _is_pipx():
         return _shell("pipx", "upgrade", "--include-injected", Path(sys.prefix).name)
@@ -76,10 +82,6 @@ def _pip() -> tuple[str, ...]:
     if find_spec("pip"):
         return (sys.executable, "-m", "pip", "install")
     return ("uv", "pip", "install", "--python", sys.executable)  # uv leaves pip out
-
-
-def _is_uv_tool() -> bool:
-    return Path(sys.prefix, "uv-receipt.toml").is_file()
 
 
 def _is_pipx() -> bool:

@@ -39,14 +39,14 @@ COMMANDS: Final = {
     "tools": "tools:tools",
 }
 
-# Needed before all commands are saved: the command of this plugin has another name.
-_COMMAND_OWNERS: Final = {"data": "catalog"}
+# Needed before all commands are saved: the commands of these packages have other names.
+_COMMAND_OWNERS: Final = {"audit": "service", "auth": "service", "data": "catalog"}
 _MAX_HELP_WIDTH: Final = 200
 _NO_HELP: Final = "Commands of this plugin."
 
 
 def own_names() -> list[str]:
-    """Return the names of the commands that come with the host, not of plugins' commands."""
+    """Return the names of the program's own commands, not of plugins' commands."""
     return [*COMMANDS, *own_entry_points("standards_mcp.commands")]
 
 
@@ -217,11 +217,12 @@ def _reason_for_no_command(name: str, ctx: click.Context) -> str:
     from standards_mcp.loading.records import PluginKind, Status
 
     invocation = _invocation(ctx)
-    name = _owner_of(name, ctx) or name
+    name = _owner_of(name, ctx) or _COMMAND_OWNERS.get(name, name)
     record = invocation.host.manager.records.get(name)
     if record is None:
-        command = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
-        return f"plugin {name!r} is not installed; run `{command}`" if command else ""
+        package = f"{HOST}-{name}"
+        command = install_command(package) if name in own_plugins() else ""
+        return f"{package} is not installed; run `{command}`" if command else ""
     if record.info.kind is PluginKind.ISOLATED and record.status is not Status.DISABLED:
         from standards_mcp.remote.isolated import in_process
 

@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from standards_mcp.server.server import HostServer
 
 log = logging.getLogger("standards_mcp")
-
-_PORT_VARIABLE: Final = "MCP_PORT"
-_LAST_PORT: Final = 65_535
 
 
 def _transport_names(_: object) -> Iterator[tuple[str, str]]:
@@ -56,8 +53,8 @@ def _transport_names(_: object) -> Iterator[tuple[str, str]]:
 @click.option("--host", help="Listen at this address, with --transport http.")
 @click.option(
     "--port",
-    type=click.IntRange(0, _LAST_PORT),
-    help=f"Listen at this port, with --transport http; by default {_PORT_VARIABLE}.",
+    type=click.IntRange(0, 65_535),
+    help="Listen at this port, with --transport http; by default MCP_PORT.",
 )
 @click.option(
     "--uds",

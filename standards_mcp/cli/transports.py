@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import click
 
-from standards_mcp._utils.installation import HOST, canonical, install_command
+from standards_mcp._utils.entry_points import OWN, own_entry_points
+from standards_mcp._utils.installation import canonical, install_command, missing_service
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.commands import Finding
+from standards_mcp.commands import Finding, Level
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
 from standards_mcp.errors import ConfigError, StandardsMcpError
@@ -17,8 +18,8 @@ from standards_mcp.loading.discovery import entry_points
 from standards_mcp.transports import Transport
 
 STDIO: Final = "stdio"
-_HTTP: Final = "http"
 _GROUP: Final = "standards_mcp.transports"
+_FOR_STDIO: Final = {"snapshot", "telemetry"}  # these keys of [server] need no service
 
 
 def transport_names() -> list[str]:
@@ -35,9 +36,8 @@ def load_transport(name: str, settings: Settings) -> Transport:
         StandardsMcpError: Its package is missing, cannot be imported, or is not the only one.
     """
     points = [point for point in entry_points(_GROUP) if point.name == name]
-    if not points and name == _HTTP:
-        command = install_command(HOST, replace=True)
-        raise StandardsMcpError(f"the package of --transport {name} is missing; run `{command}`")
+    if not points and name == "http":
+        raise StandardsMcpError(f"--transport {name}: {missing_service()}")
     if not points:
         names = ", ".join(map(repr, transport_names()))
         raise click.BadParameter(f"{name!r} is not one of {names}.", param_hint="'--transport'")
@@ -60,11 +60,15 @@ def load_transport(name: str, settings: Settings) -> Transport:
 
 def _is_trusted(package: str, settings: Settings) -> bool:
     name = canonical(package)
-    return name == HOST or bool(first_match((name,), map(canonical, settings.trusted)))
+    return name in OWN or bool(first_match((name,), map(canonical, settings.trusted)))
 
 
 def service_findings(settings: Settings) -> Iterator[Finding]:
     """Yield errors that prevent a start with any transport, and warnings."""
+    keys = ", ".join(sorted(settings.server.model_fields_set - _FOR_STDIO))
+    if keys and not own_entry_points("standards_mcp.audit"):
+        level: Level = "warning" if settings.server.audit.path is None else "error"
+        yield Finding("service", level, f"[server] {keys}: {missing_service()}")
     trusted = {p.name for p in entry_points(_GROUP) if _is_trusted(str(p.dist.name), settings)}
     for name in sorted(trusted):
         try:
@@ -72,7 +76,3 @@ def service_findings(settings: Settings) -> Iterator[Finding]:
         except Exception as exc:  # noqa: BLE001  - the check is code of a plugin
             reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
             yield Finding(f"transport {name}", "error", reason)
-    path = settings.server.audit.path
-    if path is not None and not path.parent.is_dir():
-        missing = f"[server] audit.path: the folder {path.parent} does not exist"
-        yield Finding("audit", "error", f"{missing}; make it, or choose another")

@@ -7,6 +7,7 @@ call before anything is counted or logged.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Final, NoReturn, TypeAlias, cast
 
 from pydantic import Field
 
+from standards_mcp._utils.entry_points import own_entry_points
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Override, first_match
 from standards_mcp.errors import InvalidInputError
@@ -21,6 +23,8 @@ from standards_mcp.plugin import Tool
 
 from .overrides import apply_override
 from .tools import UNTRUSTED_TEXT, RegisteredTool, definition_tokens, read_tool, stems
+
+log = logging.getLogger(__name__)
 
 SEARCH_TOOLS: Final = "search_tools"
 CALL_TOOL: Final = "call_tool"
@@ -227,6 +231,17 @@ def _as_object(value: object) -> Mapping[str, Any] | None:
     if value is None:
         return {}
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
+
+
+def open_tool_ranking(definitions: Sequence[Mapping[str, Any]]) -> Scorer:
+    """Return a function that scores tools for a query, by shared words if there is no package."""
+    try:
+        (point,) = own_entry_points("standards_mcp.tool_ranking").values()
+        scorer: Scorer = point.load()(definitions)
+    except Exception as exc:  # noqa: BLE001  - the search must work without the package
+        log.warning("tools are ranked by shared words alone", extra={"reason": str(exc)})
+        return shared_words(definitions)
+    return scorer
 
 
 def shared_words(definitions: Sequence[Mapping[str, Any]]) -> Scorer:

@@ -1,4 +1,4 @@
-"""Open the audit log; a package in the host's own wheel writes it."""
+"""Open the audit log, which the service writes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from standards_mcp._utils.entry_points import own_entry_points
+from standards_mcp._utils.installation import missing_service
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
 
@@ -19,11 +21,12 @@ def audited(host: Host, transport: str, version: str) -> Generator[Any]:
         version: The host's version.
 
     Raises:
-        StandardsMcpError: The log is required and cannot be written.
+        StandardsMcpError: The log is required and cannot be written, or the service is missing.
     """
     if host.settings.server.audit.path is None:
         yield None
         return
-    (point,) = own_entry_points("standards_mcp.audit").values()
-    with point.load()(host, transport, version) as audit:
+    if not (points := own_entry_points("standards_mcp.audit")):
+        raise StandardsMcpError(f"[server.audit] path: {missing_service()}")
+    with points["file"].load()(host, transport, version) as audit:
         yield audit

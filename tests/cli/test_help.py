@@ -210,7 +210,7 @@ def test_a_plugin_without_commands_or_that_is_not_installed_is_no_unknown_comman
     install("quiet", "from standards_mcp import Plugin\nclass QuietPlugin(Plugin): ...")
     assert said("quiet", code=1) == "Error: plugin 'quiet' has no commands\n"
     told = said("memory", "try", "x", code=1)
-    assert told.startswith("Error: plugin 'memory' is not installed; run `")
+    assert told.startswith("Error: standards-mcp-memory is not installed; run `")
 
 
 @pytest.mark.parametrize("keys", ["isolate = true", 'python = "/opt/bin/python"'])

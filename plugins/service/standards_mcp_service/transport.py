@@ -15,7 +15,7 @@ import click
 
 from standards_mcp.commands import Finding
 from standards_mcp.errors import ConfigError
-from standards_mcp.transports import Settings, Start, Transport
+from standards_mcp.transports import HttpSettings, Settings, Start, Transport
 
 from .listening import (
     Workers,
@@ -106,16 +106,22 @@ def _drain_timer(seconds: float) -> Callable[[], float]:
 
 
 def _check(all_settings: Settings) -> Iterator[Finding]:
-    """Yield why the service could not start, and if anyone on the network or no user may use it."""
+    """Yield why the service or the audit log could not start, and mistakes about its users."""
     settings = all_settings.server
     for check in (check_exposure, check_workers):
         try:
             check(settings)
         except ConfigError as exc:
             yield Finding("service", "error", str(exc))
-    if settings.uds is not None and not settings.uds.parent.is_dir():
-        missing = f"[server] uds: the folder {settings.uds.parent} does not exist"
-        yield Finding("service", "error", f"{missing}; make it, or choose another")
+    for key, path in (("uds", settings.uds), ("audit.path", settings.audit.path)):
+        if path is not None and not path.parent.is_dir():
+            missing = f"[server] {key}: the folder {path.parent} does not exist"
+            yield Finding("service", "error", f"{missing}; make it, or choose another")
+    yield from _check_users(settings)
+
+
+def _check_users(settings: HttpSettings) -> Iterator[Finding]:
+    """Yield warnings if anyone on the network or no user may use the service."""
     if not is_local(settings) and settings.allowed_hosts and not settings.auth.is_required:
         warning = (
             "[server] needs no token, so anyone who reaches it from another machine may use it;"
