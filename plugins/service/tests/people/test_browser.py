@@ -144,8 +144,8 @@ async def test_an_operator_signs_in_switches_a_tool_and_signs_out_without_javasc
         await page.get_by_role("heading", name="Signed out").wait_for()
         assert page.url == f"{url}/signed-out"
         await page.get_by_role("link", name="too").click()
-        # The provider keeps the session in its cookie and renews that with each file of its page, so
-        # a file that comes after the end of the session would begin it again.
+        # The provider keeps the session in a cookie and renews it with each file of its page, so a
+        # file that comes after the end of the session would begin it again.
         await page.locator("button[value=logout]").wait_for()
         await page.wait_for_load_state("networkidle")
         await page.locator("button[value=logout]").click()
