@@ -72,9 +72,10 @@ def is_complete(path: Path, error: sqlite3.OperationalError) -> bool:
     Args:
         error: Why SQLite could not read the database in the usual way.
     """
-    journal = path.with_name(f"{path.name}-wal")
-    if journal.exists() and journal.stat().st_size > 0:
-        return False
+    for ending in ("-wal", "-journal"):
+        journal = path.with_name(path.name + ending)
+        if journal.exists() and journal.stat().st_size > 0:
+            return False
     return error.sqlite_errorcode & 0xFF in _NO_WRITE_CODES or full_disk.is_full(error, path)
 
 

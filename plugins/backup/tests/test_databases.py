@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.permissions import needs_permissions, not_writable
 
 from standards_mcp_backup import copy_database, overwrite_database
 from standards_mcp_backup.errors import BackupError
@@ -46,3 +49,31 @@ def test_a_database_that_cannot_be_overwritten_is_named(tmp_path: Path):
     damaged.write_bytes(b"x" * PAGE)
     with pytest.raises(BackupError, match=r"damaged\.db: .* damaged: move it away"):
         overwrite_database(damaged, database(tmp_path / "good.db"))
+
+
+@needs_permissions
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_what_a_killed_process_left_in_the_journal_is_not_left_out(tmp_path: Path, mode: str):
+    with tempfile.TemporaryDirectory() as shared, tempfile.TemporaryDirectory() as other:
+        path, copy = Path(shared, "books.db"), Path(other, "books.db")
+        Path(shared).chmod(0o755)
+        source = database(tmp_path / path.name)
+        with closing(sqlite3.connect(source)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+            connection.execute("PRAGMA cache_size = 1")  # so that changes go to the file at once
+            connection.execute("UPDATE books SET title = 'Emma II'")
+            if mode == "WAL":
+                connection.commit()
+            for file in tmp_path.glob(f"{path.name}*"):
+                if not file.name.endswith("-shm"):
+                    shutil.copy(file, shared)
+        with (
+            not_writable(Path(shared)),
+            tempfile.TemporaryDirectory() as own,
+            pytest.raises(BackupError, match=r"books\.db"),
+        ):
+            copy_database(path, Path(own, "copy.db"))
+        copy_database(path, copy)
+        with closing(sqlite3.connect(copy)) as connection:
+            titles = {title for (title,) in connection.execute("SELECT title FROM books")}
+    assert titles == ({"Emma II"} if mode == "WAL" else {"Emma " * 100})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.permissions import needs_permissions, not_writable
 from support.records import SMALL_CATALOG
 
 from standards_mcp_backup import BackupError
@@ -24,7 +24,6 @@ from standards_mcp_catalog.local.index.engine import Engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
 
-_NOBODY = 65534
 SETTING = r"set \[plugins.catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
 
 
@@ -46,31 +45,8 @@ def shared() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@contextmanager
-def not_writable(folder: Path) -> Generator[None]:
-    """Let everybody read and nobody write what is below *folder*, not even root."""
-    paths = [folder, *folder.rglob("*")]
-    for path in paths:
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(_NOBODY)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
-        for path in paths:
-            path.chmod(path.stat().st_mode | stat.S_IWUSR)
-
-
 def backup_of(folder: Path) -> CatalogBackup:
     return CatalogBackup(folder, Engine(folder / "index", "none", None))
-
-
-needs_permissions = pytest.mark.skipif(
-    os.name != "posix", reason="takes rights away as POSIX systems do"
-)
 
 
 @pytest.mark.parametrize("place", ["file", "file/far/below"])

@@ -167,7 +167,7 @@ class Cookies:
 
 def ending_key(kind: str, name: str) -> str:
     """Return the key of what a provider ends: a session (``sid``), or all of a person (``sub``)."""
-    return hashlib.sha256(f"{kind} {name}".encode()).hexdigest()
+    return hashlib.sha256(f"{kind} {name}".encode(errors="surrogatepass")).hexdigest()
 
 
 def _changed_at(file: Path) -> float:

@@ -90,15 +90,15 @@ class Provider:
         return self._person(claims)
 
     async def ended(self, logout_token: str) -> tuple[str, int]:
-        """Return whose sign-ins the provider has ended, and since when.
+        """Return whose sign-ins the provider has ended, and up to which time.
 
         That is one of its sessions, or all of a person (OpenID Connect Back-Channel Logout 1.0,
         section 2.6). The ids of tokens are not kept: a token that comes again ends nothing more,
         since later sign-ins stay.
 
         Returns:
-            The key of the session or the person, see `ending_key`, and the time by the clock of the
-            provider.
+            The key of the session or the person, see `ending_key`, and the time in seconds since
+            1970, by the clock of the provider.
 
         Raises:
             UnreachableError: The provider's keys cannot be read.
