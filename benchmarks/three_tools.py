@@ -178,7 +178,7 @@ class User:
         params = {"name": tool, "arguments": self._arguments[tool]}
         _, body = await self._client.exchange("tools/call", params)
         try:
-            result = json.loads(json.loads(body)["result"]["content"][0]["text"])
+            result: Any = json.loads(json.loads(body)["result"]["content"][0]["text"])
         except (ValueError, LookupError):
             return False
         expected = self._results[tool]
@@ -186,7 +186,8 @@ class User:
             # A checkout that Redis has lost or has twice breaks the count.
             self._checkouts += 1
             expected = {**expected, "checkouts": self._checkouts}
-        return bool(result == expected)
+        is_right: bool = result == expected
+        return is_right
 
     async def _list(self) -> bool:
         _, body = await self._client.exchange("tools/list", {})
@@ -254,7 +255,7 @@ def compare(
     environment = {
         **os.environ,
         "API": f"http://127.0.0.1:{api}",
-        "REDIS": f"redis://127.0.0.1:{redis_port}",
+        "REDIS": f"127.0.0.1:{redis_port}",
     }
     options = (workers, environment)
     with ExitStack() as running_servers, Redis(port=redis_port) as redis:
@@ -268,10 +269,11 @@ def compare(
         served = {name: running_servers.enter_context(server) for name, server in servers.items()}
         for version in given.versions:
             turns: dict[str, list[Turn]] = {name: [] for name in served}
-            for _ in range(given.rounds):
-                for name, server in served.items():
+            for number in range(given.rounds):
+                first = number % len(served)  # so that no server is always the first
+                for name in [*list(served)[first:], *list(served)[:first]]:
                     shop.seed(redis)
-                    turns[name].append(asyncio.run(load(server, version, given)))
+                    turns[name].append(asyncio.run(load(served[name], version, given)))
             _print(workers, version, turns)
 
 
