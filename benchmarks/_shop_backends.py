@@ -62,15 +62,16 @@ def search(category: str, min_price: float, max_price: float, limit: int) -> dic
         for product in catalogue()
         if product["category"] == category and min_price <= product["price"] <= max_price
     ]
-    hits.sort(key=itemgetter("price"))
-    return {"total": len(hits), "products": hits[:limit]}
+    cheapest = sorted(hits, key=itemgetter("price"))
+    return {"total": len(hits), "products": cheapest[:limit]}
 
 
 def price_of(items: Sequence[dict[str, Any]]) -> float:
     """Return the price of an order, with tax, and shipping if it is small."""
-    net: float = sum(
+    prices: list[float] = [
         catalogue()[item["product_id"] - 1]["price"] * item["quantity"] for item in items
-    )
+    ]
+    net = sum(prices)
     return round(net * 1.085 + (0 if net >= 100 else 5.99), 2)
 
 

@@ -169,30 +169,36 @@ class User:
         self._client.close()
 
     async def _initialize(self) -> bool:
-        _, body = await self._client.exchange("initialize", ABOUT)
-        answer = json.loads(body)
+        result = await self._result("initialize", ABOUT)
         await self._client.exchange("notifications/initialized", {})
-        return answer.get("result", {}).get("protocolVersion") == OLD
+        return bool(result.get("protocolVersion") == OLD)
 
     async def _call(self, tool: str) -> bool:
         params = {"name": tool, "arguments": self._arguments[tool]}
-        _, body = await self._client.exchange("tools/call", params)
-        try:
-            result: Any = json.loads(json.loads(body)["result"]["content"][0]["text"])
-        except (ValueError, LookupError):
-            return False
+        result = await self._result("tools/call", params)
         expected = self._results[tool]
         if tool == "checkout":
             # A checkout that Redis has lost or has twice breaks the count.
             self._checkouts += 1
             expected = {**expected, "checkouts": self._checkouts}
-        is_right: bool = result == expected
-        return is_right
+        try:
+            answer: dict[str, Any] = json.loads(result["content"][0]["text"])
+        except (ValueError, LookupError):
+            return False
+        return answer == expected
 
     async def _list(self) -> bool:
-        _, body = await self._client.exchange("tools/list", {})
-        tools = json.loads(body).get("result", {}).get("tools", [])
-        return {tool["name"] for tool in tools} == set(self._arguments)
+        result = await self._result("tools/list", {})
+        return {tool["name"] for tool in result.get("tools", [])} == set(self._arguments)
+
+    async def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result of a request, or an empty one if the answer is an error."""
+        _, body = await self._client.exchange(method, params)
+        try:
+            result: dict[str, Any] = json.loads(body)["result"]
+        except (ValueError, LookupError):
+            return {}
+        return result
 
 
 async def load(served: Served, version: str, given: argparse.Namespace) -> Turn:
