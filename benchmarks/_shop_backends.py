@@ -55,6 +55,7 @@ def catalogue() -> tuple[dict[str, Any], ...]:
     )
 
 
+@functools.cache
 def search(category: str, min_price: float, max_price: float, limit: int) -> dict[str, Any]:
     """Return the cheapest products of a category in a price range, and how many there are."""
     hits = [
@@ -131,7 +132,6 @@ def api_server() -> Generator[int]:
         yield port
 
 
-@functools.cache
 def _search_answer(target: str) -> bytes:
     given = {key: values[0] for key, values in parse_qs(urlsplit(target).query).items()}
     prices = (float(given["min_price"]), float(given["max_price"]))

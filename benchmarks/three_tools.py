@@ -216,6 +216,8 @@ async def load(served: Served, version: str, given: argparse.Namespace) -> Turn:
         turn.rss, turn.pss = served.memory, served.proportional_memory
 
     await asyncio.gather(measure(), *(user.keep_shopping(turn, begin, end) for user in users))
+    if not turn.latencies:
+        raise SystemExit("a server finished no call in its turn: give it more --seconds")
     return turn
 
 
