@@ -123,6 +123,12 @@ class Served:
         return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE")
 
     @property
+    def proportional_memory(self) -> int:
+        """The resident memory, in bytes, with each shared page divided among its processes."""
+        rollups = (Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in self._pids)
+        return sum(int(text.partition("\nPss:")[2].split()[0]) for text in rollups) * 1024
+
+    @property
     def _pids(self) -> list[int]:
         return _family(self.process.pid)
 
@@ -151,13 +157,8 @@ def host(
     more = 'function=add), Tool(name="long", function=long)]'
     install_distribution(folder, plugin.replace("function=add)]", more))
     config = folder / "config.toml"
-    others = [
-        f"[plugins.{each.name}]\nenabled = false\n"
-        for each in entry_points(group="standards_mcp.plugins")
-        if each.dist and each.dist.name != "standards-mcp"
-    ]
     text = CONFIG.format(folder=folder.as_posix(), session_idle=session_idle)
-    config.write_text("\n".join([text, *others]))
+    config.write_text(text + without_plugins(except_of="standards-mcp"))
     program = [sys.executable, "-m", "standards_mcp", "--config", str(config)]
     for key, value in (settings or {}).items():
         program += ["--set", f"{key}={value}"]
@@ -169,10 +170,10 @@ def host(
         text=True,
         check=True,
     )
-    port = _free_port()
+    port = free_port()
     options = ["--transport", "http", "--port", str(port), "--workers", str(workers)]
     command = [*program, "serve", *options, *MODES[mode]]
-    with _running(command, environment, port) as process:
+    with running(command, environment, port) as process:
         yield Served(process, port, made.stdout.strip())
 
 
@@ -203,24 +204,36 @@ def peer(
     if fastmcp:
         server, app = FASTMCP, f"\napp = server.http_app({given})\n"
     (folder / "peer.py").write_text(server + function + app)
-    port = _free_port()
+    port = free_port()
     command = [fastmcp or sys.executable, "-m", "uvicorn", "peer:app", "--port", str(port)]
     command += ["--log-level", "error", "--workers", str(workers)]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    with _running(command, environment, port) as process:
+    with running(command, environment, port) as process:
         yield Served(process, port, token)
 
 
-def _free_port() -> int:
+def without_plugins(except_of: str = "") -> str:
+    """Return configuration that disables all installed plugins, except those of a distribution."""
+    names = (
+        plugin.name
+        for plugin in entry_points(group="standards_mcp.plugins")
+        if plugin.dist and plugin.dist.name != except_of
+    )
+    return "\n".join(f"\n[plugins.{name}]\nenabled = false\n" for name in names)
+
+
+def free_port() -> int:
+    """Return a port of this machine that no process listens at."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port: int = found.getsockname()[1]
         return port
 
 
 @contextmanager
-def _running(
+def running(
     command: list[str], environment: dict[str, str], port: int
 ) -> Generator[subprocess.Popen[bytes]]:
+    """Run a server until the block ends; enter it as soon as the server listens at the port."""
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

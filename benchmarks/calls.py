@@ -101,13 +101,13 @@ def call(tool: str, number: int) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def install_distribution(site: Path, source: str) -> None:
-    """Write a distribution with a plugin's source."""
-    (site / "benchmark_add.py").write_text(source)
-    info = site / "benchmark_add-1.0.dist-info"
+def install_distribution(site: Path, source: str, name: str = "add") -> None:
+    """Write a distribution with a plugin's source, whose class is named after the plugin."""
+    (site / f"benchmark_{name}.py").write_text(source)
+    info = site / f"benchmark_{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: benchmark-add\nVersion: 1.0\n")
-    entry = "[standards_mcp.plugins]\nadd = benchmark_add:AddPlugin\n"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: benchmark-{name}\nVersion: 1.0\n")
+    entry = f"[standards_mcp.plugins]\n{name} = benchmark_{name}:{name.title()}Plugin\n"
     (info / "entry_points.txt").write_text(entry)
 
 
