@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from standards_mcp_catalog.base import SearchResult
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.results import SearchResult
 
 Query: TypeAlias = dict[str, Any]
 DEPTH = 100

@@ -15,8 +15,9 @@ import pytest
 
 from standards_mcp.filters import matches, parse_filter
 from standards_mcp_catalog import CatalogError, FilterError
-from standards_mcp_catalog.base import Catalog, SearchResult
+from standards_mcp_catalog.base import Catalog
 from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.results import SearchResult
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 EVERYTHING = "learners"

@@ -1,30 +1,14 @@
-"""Digests of the origins of a report, so that two reports can be compared later."""
+"""Make the digests of a report, see `answers.Digests`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from typing_extensions import TypedDict
 
 from standards_mcp_catalog import StandardRecord
 
 from . import provenance
 
 _LENGTH = 16
-
-
-class Digests(TypedDict):
-    """The origin of a report; equal digests mean equal reports.
-
-    ``catalog``, ``settings`` and ``input`` are the first 16 hexadecimal digits of a SHA-256: of the
-    standards that were compared, of all arguments and thresholds, and of the texts. ``model`` is
-    the name of the text encoder, or empty if none was used.
-    """
-
-    catalog: str
-    model: str
-    settings: str
-    input: str
 
 
 def digest(value: object) -> str:

@@ -11,10 +11,9 @@ import click
 from standards_mcp import Plugin, Prompt, Skill, Tool, hookimpl
 from standards_mcp_catalog import Catalog
 
-from .checking.command import check_command
 from .checking.tool import check_prompts, check_tool
-from .comparison.tool import comparison_command, comparison_prompt, comparison_tool
-from .coverage.tool import coverage_command, coverage_prompt, coverage_tool
+from .comparison.tool import comparison_prompt, comparison_tool
+from .coverage.tool import coverage_prompt, coverage_tool
 
 _SKILLS: Final = {
     "check-lesson-codes": ("check_alignment", "get_standard_details"),
@@ -62,7 +61,10 @@ class AlignmentPlugin(Plugin):
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return the group ``standards-mcp alignment``."""
-        from .correlation import align_command  # noqa: PLC0415  - costs start-up time
+        from .checking.command import check_command
+        from .comparison.command import comparison_command
+        from .correlation import align_command
+        from .coverage.command import coverage_command
 
         commands = [
             check_command,

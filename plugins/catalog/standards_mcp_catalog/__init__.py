@@ -8,21 +8,23 @@ It is usable as a library, without the plugin host::
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import FilterExpression
 
-from .base import Catalog, CatalogStats, Facets, FieldValues, SearchHit, SearchResult, StandardSets
+from .base import Catalog
 from .errors import CatalogError, CatalogUnavailableError
-from .records import StandardRecord
-from .sets import StandardSet
 
 if TYPE_CHECKING:
     from .local.catalog import LocalCatalog
+    from .records import StandardRecord
+    from .results import CatalogStats, Facets, FieldValues, SearchHit, SearchResult, StandardSets
+    from .sets import StandardSet
 
 
 def open_local(
@@ -68,3 +70,14 @@ __all__ = [
     "default_path",
     "open_local",
 ]
+
+_MODULES: Final = (".records", ".sets", ".results")
+
+
+def __getattr__(name: str) -> object:
+    # Imported on first use: a server needs `Catalog` at its start, and records with the first call.
+    if name in __all__:
+        for module in (import_module(item, __name__) for item in _MODULES):
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

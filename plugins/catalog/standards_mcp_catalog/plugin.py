@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from standards_mcp import Health, Plugin, Service, ServiceError, hookimpl
 
 from .backends import open_configured
-from .base import Catalog, CatalogStats
+from .base import Catalog
 from .settings import CatalogSettings
+
+if TYPE_CHECKING:
+    from .results import CatalogStats
 
 
 class CatalogPlugin(Plugin[CatalogSettings]):
@@ -43,8 +46,8 @@ class CatalogPlugin(Plugin[CatalogSettings]):
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return ``standards-mcp data``."""
-        from .commands import data_commands  # noqa: PLC0415  - costs start-up time
-        from .commands.workplace import Workplace  # noqa: PLC0415  - as above
+        from .commands import data_commands
+        from .commands.workplace import Workplace
 
         workplace = Workplace(
             self.settings, lambda: self.context.service(Catalog), lambda: self.context.state_dir
@@ -54,9 +57,9 @@ class CatalogPlugin(Plugin[CatalogSettings]):
     @hookimpl
     def register_backup(self) -> object:
         """Return the backup of the embedded catalog, even if searches use another backend."""
-        from . import default_path  # noqa: PLC0415  - costs start-up time
-        from .local.backup import CatalogBackup  # noqa: PLC0415  - as above
-        from .local.index.engine import Engine  # noqa: PLC0415  - as above
+        from . import default_path
+        from .local.backup import CatalogBackup
+        from .local.index.engine import Engine
 
         path, local = self.settings.path or default_path(), self.settings.local
         return CatalogBackup(path, Engine(path / "index", local.model, local.api_key))

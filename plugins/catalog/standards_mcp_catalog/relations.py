@@ -18,19 +18,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from .records import StandardRecord
+from .vocabulary.relation_kinds import KINDS
 
 if TYPE_CHECKING:
-    from .base import Catalog, SearchHit
+    from .base import Catalog
+    from .results import SearchHit
 
 _SYMMETRIC: Final = ("exactMatchOf", "isPeerOf", "isTranslationOf", "isRelatedTo")
 _INVERSES: Final = {"replacedBy": "replaces", "isPartOf": "hasPart", "precedes": "follows"}
 _KINDS_OF_INVERSES: Final = {inverse: kind for kind, inverse in _INVERSES.items()}
 
-KINDS: Final = (
-    "exactMatchOf", "replacedBy", "replaces", "isPeerOf", "isTranslationOf", "isPartOf", "hasPart",
-    "precedes", "follows", "isRelatedTo",
-)  # fmt: skip
-"""Every kind, the closest first."""
 SUCCESSION: Final = ("replacedBy",)
 MOST_SUCCESSORS: Final = 10
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from .base import Seed
     from .local.catalog import LocalCatalog
     from .records import StandardRecord
+    from .results import Seed
 
 _TABLE: Final = """\
 code,parent,jurisdiction,subject,set_id,grades,label,text
@@ -63,7 +63,7 @@ def small_catalog(folder: Path) -> LocalCatalog:
 def _seed() -> Seed:
     import numpy as np  # noqa: PLC0415  - as above
 
-    from .base import Seed  # noqa: PLC0415  - as above
+    from .results import Seed  # noqa: PLC0415  - as above
 
     # Without vectors: ten texts are soon embedded.
     return Seed(records=records(), model="", hashes=(), vectors=np.empty((0, 0), np.float32))

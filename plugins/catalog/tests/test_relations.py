@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_catalog.relations import (
-    KINDS,
     identifier_of,
     inverse,
     link,
@@ -15,6 +14,7 @@ from standards_mcp_catalog.relations import (
     parse_kind,
 )
 from standards_mcp_catalog.vocabulary.notation import identifier_key
+from standards_mcp_catalog.vocabulary.relation_kinds import KINDS
 
 GUID = "6b9bf846-f1ef-4a2c-8c7a-1b2c3d4e5f60"
 

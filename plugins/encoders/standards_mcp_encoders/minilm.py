@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -94,7 +95,7 @@ class MiniLmEncoder(TextEncoder):
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or os.cpu_count() or 1
-        self._session = _open_session(_read_model())
+        self._session = _open_session(_checked_model())
         self._tokenizer = _open_tokenizer()
 
     @cached_property
@@ -130,19 +131,20 @@ def normalised(vectors: npt.ArrayLike) -> Vectors:
     return (array / np.maximum(lengths, 1e-12)).astype(np.float32)
 
 
-def _read_model() -> bytes:
+def _checked_model() -> Path:
     """Return the file of the model, after checking that it is the expected one."""
-    file, repair = _FILES / _MODEL, install_command("standards-mcp", replace=True)
+    file, repair = Path(str(_FILES / _MODEL)), install_command("standards-mcp", replace=True)
     try:
-        data = file.read_bytes()
+        with file.open("rb") as content:
+            sha256 = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise EncoderError(f"cannot read {file}: {error}; run `{repair}`") from error
-    if (sha256 := hashlib.sha256(data).hexdigest()) != _SHA256:
+    if sha256 != _SHA256:
         raise EncoderError(
             f"{file} is not the expected text model (SHA-256 {sha256}, expected {_SHA256}); "
             f"run `{repair}`"
         )
-    return data
+    return file
 
 
 def _encodable(text: str) -> str:
@@ -170,7 +172,7 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def _open_session(model: bytes) -> Any:
+def _open_session(model: Path) -> Any:
     # Without this, the runtime reports its use over the network.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _imported("onnxruntime")
@@ -179,6 +181,7 @@ def _open_session(model: bytes) -> Any:
     options.inter_op_num_threads = 1
     # The graph has the runtime's fused operators already.
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # By its path: from bytes, the runtime would copy the 23 MB once more.
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

@@ -27,8 +27,9 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog import starter
-from standards_mcp_catalog.base import Catalog, Seed
+from standards_mcp_catalog.base import Catalog
 from standards_mcp_catalog.plugin import CatalogPlugin
+from standards_mcp_catalog.results import Seed
 from standards_mcp_catalog.testing import records
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field
@@ -20,13 +19,7 @@ from standards_mcp import (
 )
 from standards_mcp_catalog import Catalog
 
-from .advice import advice_on
-from .codes import core_idea_filter, prefix_filter
-from .grades import grade_filter
-from .values import jurisdiction_filter, named_value_filter, set_filter
-
 SEARCH: Final = "find_relevant_standards"
-LookUp = Callable[[Catalog, str], Awaitable[FilterExpression]]
 
 IS_LEAF: Final = (
     "true: only standards that are not divided further, the smallest to teach and assess. false: "
@@ -87,6 +80,8 @@ class FiltersPlugin(Plugin):
             result = await call_next(call)
             if call.tool != SEARCH or (result.structured or {}).get("error_type") != "no_results":
                 return result
+            from .advice import advice_on
+
             advice = await advice_on(self.context.service(Catalog), filters, call.arguments)
             return replace(result, notes=(*result.notes, advice)) if advice else result
 
@@ -96,27 +91,32 @@ class FiltersPlugin(Plugin):
         return [
             _filter("is_leaf", bool, IS_LEAF, lambda value: {"is_leaf": value}),
             _filter("depth", Depth, DEPTH, lambda value: {"depth": value}),
-            _filter("grade_range", Text, GRADE_RANGE, grade_filter),
-            self._lookup_filter("standard_set_id", STANDARD_SET_ID, set_filter),
-            self._lookup_filter("jurisdiction", JURISDICTION, jurisdiction_filter),
-            self._named_value_filter("statement_label", STATEMENT_LABEL),
-            self._named_value_filter("publication_status", PUBLICATION_STATUS),
-            self._lookup_filter("notation_prefix", NOTATION_PREFIX, prefix_filter),
-            self._lookup_filter("core_idea", CORE_IDEA, core_idea_filter),
+            _filter("grade_range", Text, GRADE_RANGE, _grade_filter),
+            self._lookup_filter("standard_set_id", STANDARD_SET_ID),
+            self._lookup_filter("jurisdiction", JURISDICTION),
+            self._lookup_filter("statement_label", STATEMENT_LABEL),
+            self._lookup_filter("publication_status", PUBLICATION_STATUS),
+            self._lookup_filter("notation_prefix", NOTATION_PREFIX),
+            self._lookup_filter("core_idea", CORE_IDEA),
         ]
 
-    def _named_value_filter(self, name: str, description: str) -> Filter:
-        return self._lookup_filter(name, description, partial(named_value_filter, name))
-
-    def _lookup_filter(self, name: str, description: str, look_up: LookUp) -> Filter:
-        """Return a filter by a text that is looked up in the catalog."""
+    def _lookup_filter(self, name: str, description: str) -> Filter:
+        """Return a filter by a text that `lookups` looks up in the catalog."""
 
         async def to_expression(text: str) -> FilterExpression | None:
+            from .lookups import LOOKUPS
+
             if not text.strip():
                 return None
-            return await look_up(self.context.service(Catalog), text)
+            return await LOOKUPS[name](self.context.service(Catalog), text)
 
         return _filter(name, Text, description, to_expression)
+
+
+def _grade_filter(text: str) -> FilterExpression | None:
+    from .grades import grade_filter
+
+    return grade_filter(text)
 
 
 def _filter(

@@ -11,7 +11,8 @@ from standards_mcp_catalog.matching import Match, match
 from standards_mcp_catalog.relations import retirements, told_of
 from standards_mcp_catalog.vocabulary.readings import Request
 
-from .details import SEARCH_ADVICE, DetailsEnvelope, describe
+from .answers import DetailsEnvelope
+from .details import SEARCH_ADVICE, describe
 from .missing import by_reason, reasons
 
 MAX_MATCHES: Final = 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -11,22 +11,6 @@ from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.relations import Retirement
 
 SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead."
-
-
-class DetailsEnvelope(TypedDict):
-    """The answer of ``get_standard_details``: all fields of each match, and its relatives.
-
-    A standard that is no longer in force has ``retired``: its status and its successors. After a
-    request for several codes, each result has ``asked_for``, the code that found it, and
-    ``not_found`` lists the codes that found nothing. A standard of the NGSS has its ``core_idea``.
-    Errors have the same shape, with ``error_type``.
-    """
-
-    success: bool
-    results: list[dict[str, Any]]
-    message: str
-    not_found: NotRequired[list[str]]
-    error_type: NotRequired[str]
 
 
 class Relative(TypedDict):

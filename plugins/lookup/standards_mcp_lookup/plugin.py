@@ -11,8 +11,7 @@ from pydantic import Field
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp_catalog import Catalog
 
-from .command import lookup_command
-from .details import DetailsEnvelope
+from .answers import DetailsEnvelope
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.vocabulary.readings import Request
@@ -70,17 +69,19 @@ class LookupPlugin(Plugin):
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return ``standards-mcp lookup``."""
+        from .command import lookup_command
+
         return [lookup_command]
 
     async def get_standard_details(self, standard_id: StandardId) -> DetailsEnvelope:
         """Return the standards that codes or ids name, with their relatives."""
-        from .answer import answer  # noqa: PLC0415  - costs start-up time
+        from .answer import answer
 
         return await answer(self.context.service(Catalog), _checked(standard_id))
 
 
 def _checked(standard_id: str) -> Request:
-    from standards_mcp_catalog.vocabulary.readings import requests_in  # noqa: PLC0415  - as above
+    from standards_mcp_catalog.vocabulary.readings import requests_in
 
     text = standard_id.strip()
     if not text:

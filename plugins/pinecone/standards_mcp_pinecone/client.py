@@ -19,15 +19,13 @@ from typing_extensions import override
 
 from standards_mcp_catalog.base import (
     Catalog,
-    CatalogStats,
     Filter,
     ForwardingCatalog,
-    SearchHit,
-    SearchResult,
     check_query,
     parse_search_filter,
 )
 from standards_mcp_catalog.records import without_surrogates
+from standards_mcp_catalog.results import CatalogStats, SearchHit, SearchResult
 from standards_mcp_catalog.settings import PineconeCatalogSettings
 
 from .connections import Connections

@@ -16,15 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from typing_extensions import override
 
-from standards_mcp_catalog.base import (
-    Catalog,
-    Facets,
-    FieldValues,
-    Filter,
-    StandardSets,
-    parse_search_filter,
-)
+from standards_mcp_catalog.base import Catalog, Filter, parse_search_filter
 from standards_mcp_catalog.records import StandardRecord, chunks, without_surrogates
+from standards_mcp_catalog.results import Facets, FieldValues, StandardSets
 from standards_mcp_catalog.sets import StandardSet
 from standards_mcp_catalog.vocabulary.notation import (
     PREFIXES_FIELD,

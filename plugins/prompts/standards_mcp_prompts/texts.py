@@ -14,7 +14,6 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from standards_mcp import InvalidInputError
-from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
 
 SEARCH: Final = "find_relevant_standards"
 DETAILS: Final = "get_standard_details"
@@ -252,6 +251,11 @@ def _scope(grade: str, subject: str) -> dict[str, str]:
 
 
 def _levels(grade: str, argument: str) -> tuple[str, ...]:
+    from standards_mcp_catalog.vocabulary.grades import (  # noqa: PLC0415  - costs start-up time
+        UnknownGradeError,
+        parse_grades,
+    )
+
     try:
         return parse_grades(grade)
     except UnknownGradeError as exc:
@@ -264,6 +268,8 @@ def _grades_between(first: str, last: str) -> list[str]:
     Raises:
         InvalidInputError: A grade is unknown, or neither is a school grade.
     """
+    from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES  # noqa: PLC0415  - as above
+
     named = {"first_grade": first, "last_grade": last}
     levels = [level for name, grade in named.items() for level in _levels(grade, name)]
     places = sorted(SCHOOL_GRADES.index(level) for level in levels if level in SCHOOL_GRADES)

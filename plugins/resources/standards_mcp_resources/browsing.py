@@ -7,10 +7,11 @@ from typing import Final, TypeAlias, cast
 
 from standards_mcp import InvalidInputError
 from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
-from standards_mcp_catalog.base import StandardSets
+from standards_mcp_catalog.results import StandardSets
 from standards_mcp_catalog.vocabulary.names import titles_with
 
-from .envelope import Level, Node, answer, standard_node
+from .answers import Level, Node
+from .envelope import answer, standard_node
 from .names import (
     checked_identifier,
     name_of,

@@ -18,7 +18,8 @@ from standards_mcp_catalog.vocabulary.names import (
     unknown_jurisdiction_error,
 )
 
-MAX_CHARACTERS: Final = 512
+from .declared import MAX_CHARACTERS
+
 _MOST_NAMESAKES: Final = 5
 _LONGEST_NAME: Final = 60
 

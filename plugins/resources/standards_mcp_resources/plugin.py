@@ -10,11 +10,8 @@ from pydantic import Field
 from standards_mcp import Plugin, resource, tool
 from standards_mcp_catalog import Catalog
 
-from . import completing, reading
-from .browsing import browse
-from .envelope import Envelope, Level, Related
-from .names import MAX_CHARACTERS
-from .relations import Relation, related_standards
+from .answers import Envelope, Level, Related, Relation
+from .declared import GRADES, MAX_CHARACTERS, SETS, STANDARDS, SUBJECTS
 
 JSON: Final = "application/json"
 BROWSE: Final = """\
@@ -72,51 +69,61 @@ class ResourcesPlugin(Plugin):
 
     async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the ids of the sets whose id or title begins with a text."""
+        from . import completing
+
         return await completing.set_ids(self.context.service(Catalog), typed)
 
     async def complete_standard(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the codes of standards that begin with a text, or else such ids."""
+        from . import completing
+
         return await completing.standard_ids(self.context.service(Catalog), typed)
 
     # Resources of the list first, then templates.
 
-    @resource(reading.SETS, name="sets", title="Standard sets", mime_type=JSON)
+    @resource(SETS, name="sets", title="Standard sets", mime_type=JSON)
     async def all_sets(self) -> dict[str, Any]:
         """List the standard sets: a subject in a grade, of one jurisdiction."""
         return await self.sets()
 
-    @resource(reading.SUBJECTS, name="subjects", title="Subjects", mime_type=JSON)
+    @resource(SUBJECTS, name="subjects", title="Subjects", mime_type=JSON)
     async def all_subjects(self) -> dict[str, Any]:
         """List the subjects that have standards, with how many."""
         return await self.subjects()
 
-    @resource(reading.GRADES, title="Grades", mime_type=JSON)
+    @resource(GRADES, title="Grades", mime_type=JSON)
     async def grades(self) -> dict[str, Any]:
         """List the grades and levels that have standards, with how many."""
+        from . import reading
+
         return await self._read(reading.grades(self.context.service(Catalog)))
 
     @resource(
-        f"{reading.SETS}{{?page}}",
+        f"{SETS}{{?page}}",
         name="sets.page",
         title="Standard sets, by page",
         mime_type=JSON,
     )
     async def sets(self, page: Page = 1) -> dict[str, Any]:
         """List the standard sets, a hundred a page."""
+        from . import reading
+
         return await self._read(reading.sets(self.context.service(Catalog), page))
 
     @resource(
-        f"{reading.SUBJECTS}{{?page}}",
+        f"{SUBJECTS}{{?page}}",
         name="subjects.page",
         title="Subjects, by page",
         mime_type=JSON,
     )
     async def subjects(self, page: Page = 1) -> dict[str, Any]:
         """List the subjects that have standards, a hundred a page."""
+        from . import reading
+
         return await self._read(reading.subjects(self.context.service(Catalog), page))
 
     @resource(
-        f"{reading.SETS}/{{id}}{{?page}}",
+        f"{SETS}/{{id}}{{?page}}",
         name="set",
         title="A standard set with its standards",
         mime_type=JSON,
@@ -124,20 +131,24 @@ class ResourcesPlugin(Plugin):
     )
     async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
         """Read one standard set: its facts, and all of its standards in order."""
+        from . import reading
+
         return await self._read(reading.standard_set(self.context.service(Catalog), id, page))
 
     @resource(
-        f"{reading.STANDARDS}/{{id}}",
+        f"{STANDARDS}/{{id}}",
         title="A standard",
         mime_type=JSON,
         complete={"id": complete_standard},
     )
     async def standard(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Read everything about one standard, by its id or its code."""
+        from . import reading
+
         return await self._read(reading.standard(self.context.service(Catalog), id))
 
     @resource(
-        f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
+        f"{STANDARDS}/{{id}}/tree{{?page}}",
         name="standard.tree",
         title="A standard with all below it",
         mime_type=JSON,
@@ -145,6 +156,8 @@ class ResourcesPlugin(Plugin):
     )
     async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
         """Read a heading or a standard with its subtree, in order."""
+        from . import reading
+
         return await self._read(reading.tree(self.context.service(Catalog), id, page))
 
     async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
@@ -162,6 +175,8 @@ class ResourcesPlugin(Plugin):
     )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Level:
         """Return the children of a jurisdiction, a set or a standard."""
+        from .browsing import browse
+
         return await browse(self.context.service(Catalog), parent, page)
 
     @tool(
@@ -180,6 +195,8 @@ class ResourcesPlugin(Plugin):
         max_results: Most = 5,
     ) -> Envelope[Related]:
         """Return the standards that are related to one."""
+        from .relations import related_standards
+
         return await related_standards(
             self.context.service(Catalog), standard_id, relation, jurisdiction, max_results
         )

@@ -8,18 +8,15 @@ from urllib.parse import quote
 
 from standards_mcp import NotFoundError
 from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
-from standards_mcp_catalog.base import FieldValues
+from standards_mcp_catalog.results import FieldValues
 from standards_mcp_catalog.sets import memberships
 from standards_mcp_catalog.vocabulary.grades import grade_order
 
+from .declared import SETS, STANDARDS, SUBJECTS
 from .grades import grade_name
 from .names import checked_identifier, sets_named, standards_named
 from .tree import MAX_STANDARDS, outline_below, outline_of_set
 
-SETS: Final = "standards://sets"
-SUBJECTS: Final = "standards://subjects"
-GRADES: Final = "standards://grades"
-STANDARDS: Final = "standards://standards"
 PAGE: Final = 100
 """Number of items on a page; a hundred standards are about 40 KB."""
 _MOST_NAMESAKES: Final = 20

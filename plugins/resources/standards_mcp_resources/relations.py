@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import combine, matches, parse_filter
@@ -13,7 +13,8 @@ from standards_mcp_catalog.vocabulary.names import folded
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
-from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
+from .answers import Envelope, FoundBy, Related, Relation
+from .envelope import answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name
 from .names import (
     name_of,
@@ -25,8 +26,6 @@ from .names import (
 )
 from .stated import relations_of, with_stated_first, without
 from .tree import siblings_of
-
-Relation: TypeAlias = Literal["related", "siblings", "next_grade", "previous_grade", "elsewhere"]
 
 _SIMILAR: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
 _WEAK_NOTE: Final = "Even the nearest is not much like it, so check that it fits."

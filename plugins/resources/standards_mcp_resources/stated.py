@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from standards_mcp_catalog import Catalog, SearchHit, SearchResult, StandardRecord
-from standards_mcp_catalog.relations import KINDS, StatedRelation
+from standards_mcp_catalog.relations import StatedRelation
+from standards_mcp_catalog.vocabulary.relation_kinds import KINDS
 
-from .envelope import Envelope, Related, answer, related_as_stated
+from .answers import Envelope, Related
+from .envelope import answer, related_as_stated
 
 _MOST: Final = 50
 

@@ -19,9 +19,8 @@ from standards_mcp import (
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.arguments import as_text
 
+from .answers import SearchEnvelope
 from .arguments import is_given, is_limiting
-from .command import search_command
-from .envelope import SearchEnvelope, no_results_envelope, results_envelope
 
 MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
@@ -49,7 +48,7 @@ Where text_status is 'paraphrase', say that the wording is not official, and lin
 def _existing_grade(grade: str | None) -> str | None:
     """Refuse an unknown grade as a part of the type, so that overrides of admins are checked."""
     if is_limiting(grade):
-        from standards_mcp_catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
+        from standards_mcp_catalog.vocabulary.grades import parse_grades
 
         parse_grades(grade)
     return grade
@@ -129,7 +128,7 @@ class SearchPlugin(Plugin[SearchSettings]):
 
     async def _check_argument(self, name: str, value: Any) -> None:
         """Refuse a subject without standards in the catalog."""
-        from .scope import scope_filter  # noqa: PLC0415  - costs start-up time
+        from .scope import scope_filter
 
         if name == "subject":
             await scope_filter(self._catalog(), None, value, None)
@@ -137,6 +136,8 @@ class SearchPlugin(Plugin[SearchSettings]):
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return ``standards-mcp search``."""
+        from .command import search_command
+
         return [search_command]
 
 
@@ -152,11 +153,12 @@ def _search_function(open_catalog: Callable[[], Catalog], default_count: int) ->
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
-        from standards_mcp_catalog.relations import retired_hits  # noqa: PLC0415  - as below
+        from standards_mcp_catalog.relations import retired_hits
 
-        from .languages import message_in  # noqa: PLC0415  - as above
-        from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
-        from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
+        from .envelope import no_results_envelope, results_envelope
+        from .languages import message_in
+        from .scope import how_to_widen, scope_filter
+        from .text_search import search_by_text
 
         text, catalog = _checked_text(activity), open_catalog()
         expression = await scope_filter(catalog, grade, subject, filter)

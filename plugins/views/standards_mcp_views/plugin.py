@@ -34,13 +34,13 @@ class ViewsPlugin(Plugin):
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return ``standards-mcp views explore``."""
-        from .explore import explore  # noqa: PLC0415  - imported when a command runs
+        from .explore import explore
 
         return [explore]
 
     async def explore(self, request: Request) -> Response:
         """Show the page to search and browse, with what its caller may use."""
-        from starlette.responses import HTMLResponse  # noqa: PLC0415  - for the service only
+        from starlette.responses import HTMLResponse
 
         text, policy = explore_page(request.state.tools)
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})

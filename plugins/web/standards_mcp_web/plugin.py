@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import click
 from pydantic import Field, StrictInt, StringConstraints
 
-from standards_mcp import ApiError, Health, InvalidInputError, Plugin, Tool, hookimpl
+from standards_mcp import Health, InvalidInputError, Plugin, Tool, hookimpl
 
 from .answers import WebAnswer
-from .cli import search_command
-from .providers import open_provider
-from .search import NO_KEY, Search, searching
 from .settings import WebSettings
+
+if TYPE_CHECKING:
+    from .search import Search
 
 SEARCH: Final = """\
 Search the live web for recent or changing facts: news, prices, opening hours. Answers with pages, \
@@ -45,13 +45,20 @@ class WebPlugin(Plugin[WebSettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep connections to the provider open."""
-        async with searching(self.settings) as self._search:
+        """Close the connections to the provider at the end; the first search opens them."""
+        try:
             yield
+        finally:
+            if self._search is not None:
+                await self._search.aclose()
+                self._search = None
 
     @hookimpl
     async def check_health(self) -> Health:
         """Report a missing key. This makes no request, because each search costs money."""
+        from .providers import open_provider
+        from .search import NO_KEY
+
         if open_provider(self.settings) is None:
             return Health(status="degraded", message=NO_KEY)
         return Health(status="ok", message=f"uses {self.settings.provider}")
@@ -77,6 +84,8 @@ class WebPlugin(Plugin[WebSettings]):
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp web``."""
+        from .cli import search_command
+
         return [search_command]
 
     async def search(self, query: Query, top_k: TopK = MOST_RESULTS) -> WebAnswer:
@@ -88,6 +97,9 @@ class WebPlugin(Plugin[WebSettings]):
         words = query.split()
         if len(words) > MOST_WORDS:
             raise InvalidInputError(f"query has {len(words)} words; it may have {MOST_WORDS}.")
+        from .providers import open_provider
+        from .search import Search
+
         if self._search is None:
-            raise ApiError("Web search has not started.")
+            self._search = Search(self.settings, open_provider(self.settings))
         return await self._search.search(" ".join(words), top_k)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -16,7 +15,7 @@ from standards_mcp import may_use_proxy
 
 from .answers import WebAnswer, WebResult
 from .limits import Limits
-from .providers import Provider, open_provider
+from .providers import Provider
 from .requests import ask
 from .settings import WebSettings
 
@@ -93,16 +92,6 @@ class Search:
                     httpx2.AsyncClient, timeout=None, trust_env=may_use_proxy(url)
                 )
             return self._client
-
-
-@asynccontextmanager
-async def searching(settings: WebSettings) -> AsyncGenerator[Search]:
-    """Provide a `Search`, and close its connections at the end of the context."""
-    search = Search(settings, open_provider(settings))
-    try:
-        yield search
-    finally:
-        await search.aclose()
 
 
 def _answer(results: Iterable[WebResult], timestamp: float) -> WebAnswer:

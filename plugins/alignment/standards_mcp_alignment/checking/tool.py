@@ -58,8 +58,8 @@ def check_tool(open_catalog: Callable[[], Catalog]) -> Tool:
         subject: Subject = None,
         jurisdiction: Jurisdiction = None,
     ) -> ToolResult:
-        from .check import check  # noqa: PLC0415  - costs start-up time
-        from .rendering import render  # noqa: PLC0415  - as above
+        from .check import check
+        from .rendering import render
 
         _check_lengths(text, codes)
         answer = await check(open_catalog(), text, codes, grade, subject, jurisdiction)

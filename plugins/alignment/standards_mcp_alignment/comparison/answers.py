@@ -6,7 +6,7 @@ from typing import Final, Literal, NotRequired, TypeAlias, get_args
 
 from typing_extensions import TypedDict
 
-from standards_mcp_alignment.digests import Digests
+from standards_mcp_alignment.answers import Digests
 
 Kind: TypeAlias = Literal["reworded", "moved", "split", "merged", "new", "gone", "kept"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from standards_mcp_alignment.digests import Digests
+from standards_mcp_alignment.answers import Digests
 from standards_mcp_alignment.markdown import inline
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
 

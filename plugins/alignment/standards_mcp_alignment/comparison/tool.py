@@ -1,22 +1,21 @@
-"""The tool ``compare_standards``, its prompt and its command."""
+"""The tool ``compare_standards`` and its prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-import click
 from pydantic import BeforeValidator, Field
 
-from standards_mcp import Prompt, Tool, ToolCaller, ToolResult
-from standards_mcp.commands import Report, examples, reports
-from standards_mcp_alignment.commands import ask_report
-from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp import Prompt, Tool, ToolResult
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.arguments import as_text
 
 from .answers import ComparisonAnswer
 
 if TYPE_CHECKING:
+    from standards_mcp_catalog import StandardRecord
+
     from .changes import Change
     from .editions import Edition
     from .pairing import Link
@@ -59,14 +58,14 @@ def comparison_tool(open_catalog: Callable[[], Catalog]) -> Tool:
         subject: Subject = "",
         detail: Detail = "short",
     ) -> ToolResult:
-        from anyio import to_thread  # noqa: PLC0415  - costs start-up time
+        from anyio import to_thread
 
-        from standards_mcp_alignment.digests import digest, records_digest  # noqa: PLC0415
-        from standards_mcp_alignment.loaded import one_grade, paraphrase_notes  # noqa: PLC0415
+        from standards_mcp_alignment.digests import digest, records_digest
+        from standards_mcp_alignment.loaded import one_grade, paraphrase_notes
 
-        from .editions import open_editions  # noqa: PLC0415  - as above
-        from .likeness import MIN_SCORE  # noqa: PLC0415  - as above
-        from .report import as_markdown, comparison_answer  # noqa: PLC0415  - as above
+        from .editions import open_editions
+        from .likeness import MIN_SCORE
+        from .report import as_markdown, comparison_answer
 
         catalog = open_catalog()
         levels = one_grade(grade) if grade.strip() else ()
@@ -104,7 +103,7 @@ def comparison_tool(open_catalog: Callable[[], Catalog]) -> Tool:
 
 async def _links(catalog: Catalog, records: Sequence[StandardRecord]) -> list[Link]:
     """Return the relations to successors that sources state for *records*."""
-    from .pairing import Link  # noqa: PLC0415  - as above
+    from .pairing import Link
 
     stated = await catalog.relations(records, ("exactMatchOf", "replacedBy"))
     return [
@@ -117,11 +116,11 @@ async def _links(catalog: Catalog, records: Sequence[StandardRecord]) -> list[Li
 
 def _compared(one: Edition, other: Edition, links: Sequence[Link]) -> tuple[list[Change], str]:
     """Return the changes, and the name of the text encoder."""
-    from standards_mcp_encoders import open_encoder  # noqa: PLC0415  - as above
+    from standards_mcp_encoders import open_encoder
 
-    from .changes import changes_of  # noqa: PLC0415  - as above
-    from .pairing import paired  # noqa: PLC0415  - as above
-    from .statements import in_tree_order, statement_of  # noqa: PLC0415  - as above
+    from .changes import changes_of
+    from .pairing import paired
+    from .statements import in_tree_order, statement_of
 
     encoder = open_encoder(_ENCODER)
     left, right = (
@@ -167,26 +166,3 @@ of students now, and their work before.
 4. Say which old lessons can stay, and name the two changes that take the most work.
 
 Cite codes from the answer only. If the text of a standard is a paraphrase, say so once."""
-
-
-@click.command(
-    "compare",
-    epilog=examples(
-        'alignment compare "Ohio 2010" "Ohio 2017" --grade 4',
-        "alignment compare OLD_SET_ID NEW_SET_ID --json",
-    ),
-)
-@click.argument("left")
-@click.argument("right")
-@click.option("--grade", help="One grade, such as K, 3 or 9-12: only what concerns it.")
-@click.option("--subject", help="The subject, if the sides have several.")
-@click.option("--detail", type=click.Choice(["short", "full"]), help="full: list kept ones, too.")
-@click.pass_obj
-@reports
-def comparison_command(call: ToolCaller, **arguments: Any) -> Report:
-    """Show what changed from the standards LEFT to the standards RIGHT.
-
-    Each is a standard set by its id or title, or a jurisdiction, with the year of an edition. Exit
-    code 2 if an argument is wrong.
-    """
-    return ask_report(call, "compare_standards", arguments)

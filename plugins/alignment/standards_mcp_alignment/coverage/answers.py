@@ -6,7 +6,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from standards_mcp_alignment.digests import Digests
+from standards_mcp_alignment.answers import Digests
 
 
 class Standard(TypedDict):

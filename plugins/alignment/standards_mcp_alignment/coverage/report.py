@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from standards_mcp_alignment.digests import Digests
+from standards_mcp_alignment.answers import Digests
 from standards_mcp_alignment.loaded import paraphrase_notes
 from standards_mcp_alignment.markdown import inline
 from standards_mcp_catalog import StandardRecord

@@ -1,27 +1,22 @@
-"""The tool ``check_coverage``, its prompt and its command."""
+"""The tool ``check_coverage`` and its prompt."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import click
 from pydantic import BeforeValidator, Field
 
-from standards_mcp import CallContext, InvalidInputError, Prompt, Tool, ToolCaller, ToolResult
-from standards_mcp.commands import Report, examples, reports
-from standards_mcp_alignment.commands import ask_report
+from standards_mcp import CallContext, InvalidInputError, Prompt, Tool, ToolResult
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.arguments import as_list, as_text
-from standards_mcp_catalog.records import without_surrogates
 
 from .answers import CoverageAnswer
 
 if TYPE_CHECKING:
-    from standards_mcp_alignment.digests import Digests
+    from standards_mcp_alignment.answers import Digests
 
 _MOST_ACTIVITIES: Final = 500
 _LONGEST_ACTIVITY: Final = 8_000
@@ -92,13 +87,13 @@ def _function(open_catalog: Callable[[], Catalog]) -> Callable[..., Any]:
         plan: WithPlan = False,
         call: CallContext | None = None,
     ) -> ToolResult:
-        from anyio import to_thread  # noqa: PLC0415  - costs start-up time
+        from anyio import to_thread
 
-        from standards_mcp_alignment.digests import digest, records_digest  # noqa: PLC0415  - as above
+        from standards_mcp_alignment.digests import digest, records_digest
 
-        from .matching import MET_SCORE, match_activities  # noqa: PLC0415  - as above
-        from .report import as_markdown, coverage_answer  # noqa: PLC0415  - as above
-        from .scope import open_scope  # noqa: PLC0415  - as above
+        from .matching import MET_SCORE, match_activities
+        from .report import as_markdown, coverage_answer
+        from .scope import open_scope
 
         texts, notes = _checked(activities)
         catalog = open_catalog()
@@ -132,6 +127,8 @@ def _checked(activities: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
             "at once. Check one unit at a time. For a whole catalogue of lessons, the operator has "
             "the command `standards-mcp alignment align`."
         )
+    from standards_mcp_catalog.records import without_surrogates
+
     plain = [without_surrogates(text).strip() for text in activities]
     texts = [(number, text) for number, text in enumerate(plain, 1) if text]
     if not texts:
@@ -188,37 +185,3 @@ Cite codes from the answer only. If the text of a standard is a paraphrase, say 
 <unit>
 {_CLOSING_TAG.sub("< /unit", unit)}
 </unit>"""
-
-
-@click.command(
-    "coverage",
-    epilog=examples(
-        'alignment coverage --grade 3 --subject math "Fold paper"',
-        "alignment coverage --grade 3 --subject math --plan 3.MD.A.1",
-    ),
-)
-@click.argument("activities", nargs=-1, metavar="[ACTIVITY]...")
-@click.option("--grade", required=True, help="One grade, such as K, 3 or 9-12.")
-@click.option("--subject", required=True, help="Subject, for example math or ELA.")
-@click.option("--jurisdiction", help="The state or body whose standards count.")
-@click.option("--set", "standard_set", help="The id or title of one standard set.")
-@click.option(
-    "--file",
-    "files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A text file with an activity in each line.",
-)
-@click.option("--plan", is_flag=True, help="Propose the smallest set that covers the most.")
-@click.pass_obj
-@reports
-def coverage_command(
-    call: ToolCaller, activities: Iterable[str], files: Iterable[Path], **options: Any
-) -> Report:
-    """Show which standards of a grade the activities meet, and which are missing.
-
-    Each ACTIVITY is a description or a code. Exit code 2 if an argument is wrong.
-    """
-    lines = (line for file in files for line in file.read_text("utf-8", "replace").splitlines())
-    listed = [*activities, *filter(str.strip, lines)]
-    return ask_report(call, "check_coverage", {"activities": listed, **options})

@@ -21,8 +21,9 @@ from standards_mcp.commands import (
     table,
 )
 from standards_mcp_catalog.backends import backends
-from standards_mcp_catalog.base import Catalog, CatalogStats
+from standards_mcp_catalog.base import Catalog
 from standards_mcp_catalog.errors import CatalogUnavailableError
+from standards_mcp_catalog.results import CatalogStats
 
 from .importing import import_command
 from .removing import remove

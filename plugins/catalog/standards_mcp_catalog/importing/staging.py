@@ -16,7 +16,6 @@ from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
-    KINDS,
     Crosswalk,
     CrosswalkLinks,
     Link,
@@ -29,6 +28,7 @@ from standards_mcp_catalog.sets import memberships, merged
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.notation import identifier_key, record_keys, spelled_keys
 from standards_mcp_catalog.vocabulary.readings import codes_of_places
+from standards_mcp_catalog.vocabulary.relation_kinds import KINDS
 
 from .report import Problem, Statement, lost
 

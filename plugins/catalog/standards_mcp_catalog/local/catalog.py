@@ -15,7 +15,8 @@ from anyio.lowlevel import RunVar
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp_catalog.base import ForwardingCatalog, StandardSets
+from standards_mcp_catalog.base import ForwardingCatalog
+from standards_mcp_catalog.results import StandardSets
 
 from .seeding import SeedSource
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
-    KINDS,
     Crosswalk,
     CrosswalkLinks,
     Link,
@@ -19,6 +18,7 @@ from standards_mcp_catalog.relations import (
     links_of,
 )
 from standards_mcp_catalog.vocabulary.notation import identifier_keys
+from standards_mcp_catalog.vocabulary.relation_kinds import KINDS
 
 from .sqlite import SqliteFile
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.results import Seed
 
 from .database import Database, fingerprint
 

@@ -14,21 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from standards_mcp_catalog.base import (
-    CatalogStats,
-    Facets,
-    FieldValues,
-    Filter,
-    Progress,
-    SearchResult,
-    check_query,
-)
+from standards_mcp_catalog.base import Filter, Progress, check_query
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.relations import KINDS, CrosswalkLinks, StatedRelation
+from standards_mcp_catalog.relations import CrosswalkLinks, StatedRelation
+from standards_mcp_catalog.results import CatalogStats, Facets, FieldValues, SearchResult
 from standards_mcp_catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp_catalog.vocabulary.grades import grade_order
 from standards_mcp_catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
+from standards_mcp_catalog.vocabulary.relation_kinds import KINDS
 from standards_mcp_catalog.vocabulary.suggestions import nearest
 
 from . import seeding

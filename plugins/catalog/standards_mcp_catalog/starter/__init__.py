@@ -19,8 +19,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final, NamedTuple
 
-from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord, text_hash
+from standards_mcp_catalog.results import Seed
 from standards_mcp_encoders.spec import MINILM_NAME
 
 _SETS: Final = "sets.csv"

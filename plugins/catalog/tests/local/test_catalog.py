@@ -21,11 +21,11 @@ import pytest
 from support.records import SMALL_CATALOG, record
 
 from standards_mcp_catalog import CatalogUnavailableError
-from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.local.index import engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord, text_hash
+from standards_mcp_catalog.results import Seed
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors

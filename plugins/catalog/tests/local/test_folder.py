@@ -17,12 +17,12 @@ from support.records import SMALL_CATALOG
 
 from standards_mcp_backup import BackupError
 from standards_mcp_catalog import CatalogUnavailableError
-from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.local.backup import CatalogBackup
 from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.local.index.engine import Engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
+from standards_mcp_catalog.results import Seed
 
 SETTING = r"set \[plugins.catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
 

@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.records import SMALL_CATALOG, record
 from support.snapshots import ZEBRAS, Place
 
-from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.relations import Crosswalk, CrosswalkLinks, Link
+from standards_mcp_catalog.results import Seed
 from standards_mcp_catalog.snapshots import pulling
 from standards_mcp_catalog.snapshots.format import SnapshotError, public_text
 from standards_mcp_catalog.snapshots.publishing import publish

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from pydantic import SecretStr
 from tantivy import Occur, Query
 
-from standards_mcp_catalog.base import Filter, Progress, SearchHit, SearchResult
+from standards_mcp_catalog.base import Filter, Progress
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
 from standards_mcp_catalog.records import chunks, passages
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
+from standards_mcp_catalog.results import SearchHit, SearchResult
 from standards_mcp_catalog.starter import starter_edition
 from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
