@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
 _REQUIRED_NAME: Final = re.compile(r"[\w.-]+")
+_RELEASE: Final = re.compile(r"\d{1,9}(\.\d{1,9})*")
+_BOUNDS: Final = re.compile(rf"[\w.-]+(\[[\w,.-]*\])?((,?(<|>=){_RELEASE.pattern})+)")
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -76,12 +78,12 @@ def host_version() -> str:
 
 def incompatibility(requires: Iterable[str], host: str) -> str:
     """Return why a plugin with these requirements cannot run in a host of this version, or ""."""
-    from packaging import requirements  # noqa: PLC0415  - costs start-up time
-
     for text in requires:
         name = _REQUIRED_NAME.match(text)
-        if not name or canonical(name[0]) != HOST:
+        if not name or canonical(name[0]) != HOST or _is_plainly_met(text, host):
             continue
+        from packaging import requirements  # noqa: PLC0415  - costs start-up time
+
         try:
             requirement = requirements.Requirement(text)
         except requirements.InvalidRequirement:
@@ -91,6 +93,21 @@ def incompatibility(requires: Iterable[str], host: str) -> str:
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
+
+
+def _is_plainly_met(requirement: str, host: str) -> bool:
+    """True if a requirement with bounds only, such as ``standards-mcp<1,>=0.1``, is met.
+
+    False means that `packaging` has to find out.
+    """
+    if not (bounds := _BOUNDS.fullmatch(requirement)) or not _RELEASE.fullmatch(host):
+        return False
+    pairs = re.findall(r"(<|>=)([^,<>]+)", bounds[2])
+    return all((_numbers(host) >= _numbers(bound)) is (sign == ">=") for sign, bound in pairs)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in re.sub(r"(\.0+)+$", "", release).split(".")]
 
 
 def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
