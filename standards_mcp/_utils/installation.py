@@ -44,7 +44,7 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
 
 def upgrade_command(distribution: str = HOST) -> str:
     """Return the shell command that installs the newest version of a distribution."""
-    if _is_uv_tool():
+    if Path(sys.prefix, "uv-receipt.toml").is_file():
         return f"uv tool upgrade {HOST}"
     if _is_pipx():
         return _shell("pipx", "upgrade", "--include-injected", Path(sys.prefix).name)
@@ -76,10 +76,6 @@ def _pip() -> tuple[str, ...]:
     if find_spec("pip"):
         return (sys.executable, "-m", "pip", "install")
     return ("uv", "pip", "install", "--python", sys.executable)  # uv leaves pip out
-
-
-def _is_uv_tool() -> bool:
-    return Path(sys.prefix, "uv-receipt.toml").is_file()
 
 
 def _is_pipx() -> bool:
