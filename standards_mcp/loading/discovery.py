@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final
 
 import importlib_metadata
@@ -30,7 +32,8 @@ PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 def installed_plugins() -> list[PluginInfo]:
     """Return every plugin entry point in this environment, from metadata alone."""
-    return [_info_of(point) for point in entry_points(ENTRY_POINT_GROUP)]
+    read = cache(attrgetter("metadata"))  # once for all plugins of a distribution
+    return [_info_of(point, read) for point in entry_points(ENTRY_POINT_GROUP)]
 
 
 def entry_points(group: str) -> list[Any]:
@@ -57,11 +60,11 @@ def _readable_entry_points(group: str) -> list[Any]:
     return [point for listed in points.values() for point in listed]
 
 
-def _info_of(point: Any) -> PluginInfo:
+def _info_of(point: Any, read: Callable[[Any], Any]) -> PluginInfo:
     package = str(point.value).partition(":")[0].partition(".")[0].strip()
     info = PluginInfo(name=point.name, load=point.load, package=package)
     try:
-        fields: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
+        fields = read(point.dist)  # each property of `dist` would read it anew
         info = replace(info, distribution=fields.get("Name", ""), version=fields.get("Version", ""))
         if not (info.distribution and info.version):
             return replace(info, error="its metadata cannot be read: they lack a name or a version")
@@ -71,6 +74,7 @@ def _info_of(point: Any) -> PluginInfo:
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
+@cache
 def host_version() -> str:
     """Return the version of the host's distribution."""
     return importlib_metadata.version(HOST)
