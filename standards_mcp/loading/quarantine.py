@@ -289,8 +289,8 @@ def _open_locked(file: Path) -> int:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415
 
-            # Others cannot read a locked byte, so it is one behind the attempt.
-            os.lseek(descriptor, _ATTEMPT_BYTES, os.SEEK_SET)
+            # Others cannot read a locked byte, so it is one far behind the attempt.
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl  # noqa: PLC0415
