@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -234,7 +233,7 @@ def _completion(answer: Completion | Iterable[object]) -> Completion:
     if isinstance(answer, Completion):  # from another server
         is_cut = len(answer.values) > _MAX_COMPLETIONS
         has_more = True if is_cut else answer.has_more
-        return replace(answer, values=answer.values[:_MAX_COMPLETIONS], has_more=has_more)
+        return answer._replace(values=answer.values[:_MAX_COMPLETIONS], has_more=has_more)
     values = [str(value) for value in islice(answer, _MAX_COUNTED)]
     total = len(values) if len(values) < _MAX_COUNTED else None
     has_more = len(values) > _MAX_COMPLETIONS

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 import pydantic_core
@@ -75,8 +75,7 @@ class ClientRequest:
         return str(self.params.get("message", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class InputResponses:
+class InputResponses(NamedTuple):
     """The replies to another server's questions, in a call that the client repeats with them.
 
     Attributes:

@@ -7,14 +7,13 @@ problem is one line: the source, the key, and the reason with the nearest valid 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -152,8 +151,7 @@ def _key_hint(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...
     return did_you_mean(str(key), valid_keys) or f"; known keys: {listed}"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """The names that patterns can match: contributions, plugins and their distributions.
 
     Attributes:
@@ -223,18 +221,14 @@ def _patterns(
 
 def _isolation_keys(settings: Settings) -> Iterator[Problem]:
     """Yield a problem for each setting of plugin isolation that has no effect."""
+    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
     for name, section in settings.plugins.items():
         keys = section.model_fields_set & {"env", "memory", "processes"}
         reason = "it is for a plugin in a process of its own; set isolate = true"
         if section.is_isolated:
             keys -= {"env"} if sys.platform != "linux" else keys
-            reason = f"it has no effect on {_system()}; only Linux enforces it"
+            reason = f"it has no effect on {system}; only Linux enforces it"
         yield from (Problem(("plugins", name, key), reason) for key in sorted(keys))
-
-
-def _system() -> str:
-    name = platform.system()
-    return "macOS" if name == "Darwin" else name
 
 
 def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Annotated, Any, Final, Protocol, cast, get_args
+from functools import cache, cached_property, partial
+from typing import Annotated, Any, Final, Protocol, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -26,6 +26,7 @@ from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
+    plain_object,
     portable_input_schema,
     schema_errors,
     schema_validator,
@@ -85,10 +86,11 @@ class ModelArguments:
     """Arguments derived from a function's signature and the registered filters.
 
     Attributes:
+        model: Returns the model of the arguments, which is built at its first use.
         filters: The filters among the arguments; None if the tool accepts no filters.
     """
 
-    model: type[BaseModel] = field(repr=False)
+    model: Callable[[], type[BaseModel]] = field(repr=False)
     names: tuple[str, ...]
     filters: tuple[Filter, ...] | None
     schema: Schema
@@ -99,7 +101,7 @@ class ModelArguments:
         Filters are not called.
         """
         try:
-            self.model.model_validate(_checked({name: value}, self.schema))
+            self.model().model_validate(_checked({name: value}, self.schema))
         except ValidationError as exc:
             for item in exc.errors(include_url=False, include_input=False):
                 if item["loc"][:1] == (name,):
@@ -111,7 +113,7 @@ class ModelArguments:
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
-            model = self.model.model_validate(
+            model = self.model().model_validate(
                 _checked(fitted(arguments, self.schema, booleans=False), self.schema)
             )
         except ValidationError as exc:
@@ -139,13 +141,22 @@ class SchemaArguments:
     schema: Schema
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments if they fit. See `Arguments.validate`."""
-        values = _checked(arguments, self.schema)
+        """Return the arguments, fitted to the schema if necessary. See `Arguments.validate`."""
+        values = self.without_nulls(arguments)
         if not self._validator.is_valid(values):
-            values = _checked(fitted(arguments, self.schema), self.schema)
+            values = self.without_nulls(fitted(arguments, self.inlined))
             if mistakes := schema_errors(self._validator, values):
                 raise InvalidInputError(mistakes)
         return values
+
+    def without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse unknown arguments, and leave out nulls that mean "left out"."""
+        return _checked(arguments, self.schema)
+
+    @cached_property
+    def inlined(self) -> Schema:
+        """The schema without references."""
+        return plain_object(self.schema)
 
     @cached_property
     def _validator(self) -> Any:
@@ -225,17 +236,44 @@ def read_signature(
         for item in filters or ():
             optional = Field(None, alias=item.name, description=item.description)
             fields.append((item.annotation | None, optional))
-        # Named by position: pydantic reserves names that arguments may have.
-        definitions: dict[str, Any] = {f"argument_{i}": each for i, each in enumerate(fields)}
-        config = ConfigDict(extra="forbid", allow_inf_nan=False)
-        model = create_model("Arguments", __config__=config, **definitions)
-        schema = portable_input_schema(model.model_json_schema(by_alias=True))
+        model = cache(partial(_model, fields))
+        schema = _schema_of_texts(fields) or model().model_json_schema(by_alias=True)
+        schema = portable_input_schema(schema)
     except SchemaError:
         raise
     except Exception as exc:
         # Only the first line is the reason; a link to pydantic's documentation follows.
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
     return ModelArguments(model, tuple(parameters), filters, schema)
+
+
+def _model(fields: Iterable[tuple[Any, Any]]) -> type[BaseModel]:
+    # Named by position: pydantic reserves names that arguments may have.
+    definitions: dict[str, Any] = {f"argument_{i}": each for i, each in enumerate(fields)}
+    config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    return create_model("Arguments", __config__=config, **definitions)
+
+
+def _schema_of_texts(fields: Iterable[tuple[Any, Any]]) -> Schema | None:
+    """Return the schema of arguments that are texts, and None for others.
+
+    pydantic returns the same, but takes half a millisecond of each start.
+    """
+    properties: Schema = {}
+    for annotation, info in fields:
+        note = annotation.__metadata__[0] if get_origin(annotation) is Annotated else Field()
+        values = {"description": getattr(note, "description", None), "type": "string"}
+        is_text = annotation is str or annotation == Annotated[str, note]
+        if not is_text or repr(note) != repr(Field(description=values["description"])):
+            return None  # it has another type, or a constraint
+        if not info.is_required():
+            if type(info.default) is not str:
+                return None
+            values = {"default": info.default, **values}
+        properties[info.alias] = {key: value for key, value in values.items() if value is not None}
+    required = [info.alias for _, info in fields if info.is_required()]
+    schema: Schema = {"properties": properties, "type": "object"}
+    return {**schema, "required": required} if required else schema
 
 
 def _parameters(

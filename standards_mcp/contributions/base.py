@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, TypedDict, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.models.tools import RATE_LIMIT
@@ -107,8 +107,7 @@ class Contribution:
         return tuple(dict.fromkeys((self.declared, self.portable, self.published)))
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """Completions of an argument.
 
     Attributes:

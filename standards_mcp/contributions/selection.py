@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
@@ -52,8 +52,7 @@ _Item = TypeVar("_Item", bound=RegisteredTool | RegisteredPrompt | RegisteredRes
 _TOOL_IN_BRACES: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredFilter:
+class RegisteredFilter(NamedTuple):
     """A filter and the plugin that registered it."""
 
     plugin: str
@@ -92,8 +91,7 @@ class Contributions:
 
 
 # Several people may use one server and see different items.
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """The access of a caller; it can only narrow the configuration.
 
     Attributes:
@@ -262,8 +260,7 @@ def select(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """The rules by which the configuration and the caller's access hide items."""
 
     settings: Settings

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final
 
 import importlib_metadata
@@ -23,12 +25,15 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
 _REQUIRED_NAME: Final = re.compile(r"[\w.-]+")
+_RELEASE: Final = re.compile(r"\d{1,9}(\.\d{1,9})*")
+_BOUNDS: Final = re.compile(rf"[\w.-]+(\[[\w,.-]*\])?((,?(<|>=){_RELEASE.pattern})+)")
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 def installed_plugins() -> list[PluginInfo]:
     """Return every plugin entry point in this environment, from metadata alone."""
-    return [_info_of(point) for point in entry_points(ENTRY_POINT_GROUP)]
+    read = cache(attrgetter("metadata"))  # once for all plugins of a distribution
+    return [_info_of(point, read) for point in entry_points(ENTRY_POINT_GROUP)]
 
 
 def entry_points(group: str) -> list[Any]:
@@ -55,11 +60,11 @@ def _readable_entry_points(group: str) -> list[Any]:
     return [point for listed in points.values() for point in listed]
 
 
-def _info_of(point: Any) -> PluginInfo:
+def _info_of(point: Any, read: Callable[[Any], Any]) -> PluginInfo:
     package = str(point.value).partition(":")[0].partition(".")[0].strip()
     info = PluginInfo(name=point.name, load=point.load, package=package)
     try:
-        fields: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
+        fields = read(point.dist)  # each property of `dist` would read it anew
         info = replace(info, distribution=fields.get("Name", ""), version=fields.get("Version", ""))
         if not (info.distribution and info.version):
             return replace(info, error="its metadata cannot be read: they lack a name or a version")
@@ -69,6 +74,7 @@ def _info_of(point: Any) -> PluginInfo:
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
+@cache
 def host_version() -> str:
     """Return the version of the host's distribution."""
     return importlib_metadata.version(HOST)
@@ -76,12 +82,12 @@ def host_version() -> str:
 
 def incompatibility(requires: Iterable[str], host: str) -> str:
     """Return why a plugin with these requirements cannot run in a host of this version, or ""."""
-    from packaging import requirements  # noqa: PLC0415  - costs start-up time
-
     for text in requires:
         name = _REQUIRED_NAME.match(text)
-        if not name or canonical(name[0]) != HOST:
+        if not name or canonical(name[0]) != HOST or _is_plainly_met(text, host):
             continue
+        from packaging import requirements  # noqa: PLC0415  - costs start-up time
+
         try:
             requirement = requirements.Requirement(text)
         except requirements.InvalidRequirement:
@@ -91,6 +97,21 @@ def incompatibility(requires: Iterable[str], host: str) -> str:
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
+
+
+def _is_plainly_met(requirement: str, host: str) -> bool:
+    """True if a requirement with bounds only, such as ``standards-mcp<1,>=0.1``, is met.
+
+    False means that `packaging` has to find out.
+    """
+    if not (bounds := _BOUNDS.fullmatch(requirement)) or not _RELEASE.fullmatch(host):
+        return False
+    pairs = re.findall(r"(<|>=)([^,<>]+)", bounds[2])
+    return all((_numbers(host) >= _numbers(bound)) is (sign == ">=") for sign, bound in pairs)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in re.sub(r"(\.0+)+$", "", release).split(".")]
 
 
 def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:

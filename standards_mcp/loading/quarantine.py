@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -23,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import TypeAdapter
 
 from standards_mcp.config.timing import Timing
-from standards_mcp.files import FILE_MODE, of_environment, private_folder, write_private
+from standards_mcp.files import FILE_MODE, of_environment, private_folder, replace_privately
 
 from .records import PluginInfo, PluginRecord, Status
 
@@ -90,9 +91,10 @@ class Quarantine:
         self._timing = timing
         self._trial = trial
         self._folder = folder
-        self._is_locked = False
         self._step: Step = "loading"
-        self._attempts: int | None = None
+        self._attempts: int | None = None  # the file of attempts, locked by this process
+        self._current: tuple[str, float] | None = None
+        self._watchdog = threading.Thread()
 
     def judge(self, info: PluginInfo, *, again: bool) -> str:
         """Return why a plugin is left out, or an empty string. Run a trial if a start ended at it.
@@ -107,7 +109,7 @@ class Quarantine:
         if note.verdict and age < QUARANTINE_SECONDS and not again:
             return note.verdict
         # Another process has the lock, and may be running the plugin's code right now.
-        if not (self._is_locked or again) and age < self._timing.hung:
+        if self._attempts is None and not again and age < self._timing.hung:
             return _UNDECIDED if note.is_suspect else ""
         attempt = note.attempt
         self._set_fields(info, attempt=attempt, since=time.time(), is_suspect=True, verdict="")
@@ -143,23 +145,13 @@ class Quarantine:
         Args:
             records: All plugins. If all of them are the host's own, nothing is recorded.
         """
-        # Without the lock and the file, a start takes 10 ms less.
         if self._folder is None or not any(map(_may_crash, records)):
             yield
             return
-        import filelock  # noqa: PLC0415  - only if a plugin may crash
-
         self._step = step
-        lock: filelock.BaseFileLock | None = None
-        # The system releases the lock when a process ends. So an attempt that is read with the lock
-        # belongs to a process that has ended.
-        with suppress(OSError, filelock.Timeout):
-            file = of_environment(private_folder(self._folder), "start", ".lock")
-            lock = filelock.FileLock(file, mode=FILE_MODE)
-            lock.acquire(timeout=0)
-            self._is_locked = True
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            self._attempts = os.open(self._attempt_file, flags, FILE_MODE)
+        with suppress(OSError):
+            private_folder(self._folder)
+            self._attempts = _open_locked(self._attempt_file)
         try:
             yield
         finally:
@@ -167,9 +159,6 @@ class Quarantine:
                 self._write_attempt(b"")
                 os.close(self._attempts)
                 self._attempts = None
-            if self._is_locked and lock:
-                self._is_locked = False
-                lock.release()
 
     @contextmanager
     def attempt(self, record: PluginRecord) -> Generator[None]:
@@ -177,19 +166,27 @@ class Quarantine:
         if not _may_crash(record):
             yield
             return
-        info = record.info
-        message = "plugin %r is still loading, and nothing else can load meanwhile"
+        self._current = record.name, time.monotonic() + self._timing.hung
         # A plugin that hangs blocks this thread and the event loop, so another thread logs.
-        timer = threading.Timer(self._timing.hung, log.error, (message, info.name))
-        timer.daemon = True
-        timer.start()
-        note = replace(_note_of(info, None), attempt=self._step, since=time.time())
-        self._write_attempt(_NOTES_ADAPTER.dump_json({info.name: note}))
+        if not self._watchdog.is_alive():
+            self._watchdog = threading.Thread(target=self._report_hang, daemon=True)
+            self._watchdog.start()
+        note = replace(_note_of(record.info, None), attempt=self._step, since=time.time())
+        self._write_attempt(_NOTES_ADAPTER.dump_json({record.info.name: note}))
         try:
             yield
         finally:
-            timer.cancel()
+            self._current = None
             self._write_attempt(b"")
+
+    def _report_hang(self) -> None:
+        """Log an error when one attempt takes too long; end when none runs."""
+        while current := self._current:
+            name, deadline = current
+            if (seconds := deadline - time.monotonic()) < 0:
+                log.error("plugin %r is still loading, and nothing else can load meanwhile", name)
+                break
+            time.sleep(seconds)
 
     def save(self, records: Iterable[PluginRecord], step: Step) -> None:
         """Write the outcome of each plugin that was tried, if the folder is writable.
@@ -274,11 +271,35 @@ class Quarantine:
         with suppress(OSError):  # this includes filelock.Timeout
             lock = of_environment(private_folder(self._folder), "plugins", ".lock")
             with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
-                # Written and renamed, so that a killed process leaves no incomplete file.
-                scratch = self._file.with_suffix(".new")
-                changed = change(self._read_notes())
-                write_private(scratch, _NOTES_ADAPTER.dump_json(changed, indent=1))
-                scratch.replace(self._file)
+                changed = _NOTES_ADAPTER.dump_json(change(self._read_notes()), indent=1)
+                replace_privately(self._file, changed)
+
+
+def _open_locked(file: Path) -> int:
+    """Open a file, and lock it until it is closed, which the system does if a process is killed.
+
+    So an attempt that is read with the lock belongs to a process that has ended. To import
+    `filelock` takes a hundredth of a start.
+
+    Raises:
+        OSError: Another process has locked the file, or it cannot be written.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), FILE_MODE)
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415
+
+            # Others cannot read a locked byte, so it is one far behind the attempt.
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _may_crash(record: PluginRecord) -> bool:

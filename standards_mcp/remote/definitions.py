@@ -9,14 +9,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, Protocol, cast
 
 from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments import UncheckedArguments, admits_null, fitted
+from standards_mcp.contributions.arguments import SchemaArguments, UncheckedArguments, admits_null
 from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.results import Result
@@ -24,14 +24,11 @@ from standards_mcp.contributions.schemas import (
     Schema,
     SchemaError,
     check_json_schema,
-    plain_object,
     portable_input_schema,
     portable_output_schema,
-    schema_errors,
-    schema_validator,
 )
 from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
-from standards_mcp.errors import ApiError, InvalidInputError, ToolError
+from standards_mcp.errors import ApiError, ToolError
 from standards_mcp.plugin import Completer, Message, Prompt, Tool, ToolResult
 
 
@@ -164,36 +161,17 @@ def unique_name(name: str, identity: str) -> str:
 
 
 @dataclass(frozen=True)
-class CheckedArguments:
+class CheckedArguments(SchemaArguments):
     """Arguments that the host checks against the server's schema."""
 
-    schema: Schema
-
-    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments, fitted to the schema if necessary. See `Arguments.validate`."""
-        valid = self._without_nulls(arguments)
-        if not self._validator.is_valid(valid):
-            valid = self._without_nulls(fitted(arguments, self._inlined))
-            if mistakes := schema_errors(self._validator, valid):
-                raise InvalidInputError(mistakes)
-        return valid
-
-    def _without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Leave out each null for an optional argument that cannot be null."""
-        properties, required = self._inlined.get("properties", {}), self.schema.get("required", ())
+        properties, required = self.inlined.get("properties", {}), self.schema.get("required", ())
         return {
             name: value
             for name, value in arguments.items()
             if value is not None or name in required or admits_null(properties.get(name))
         }
-
-    @cached_property
-    def _inlined(self) -> Schema:
-        return plain_object(self.schema)
-
-    @cached_property
-    def _validator(self) -> Any:
-        return schema_validator(self.schema)
 
 
 def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:

@@ -12,7 +12,6 @@ import threading
 from _thread import start_new_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from importlib import metadata
 from os import _exit
 from time import monotonic, perf_counter, sleep
 from typing import Any, Final, TypeAlias
@@ -23,6 +22,7 @@ from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import host_version
 from standards_mcp.loading.health import services_health
 from standards_mcp.plugin import Health
 from standards_mcp.start.launch import Launch
@@ -71,8 +71,7 @@ async def run(
         PluginError: A required plugin did not start, or any plugin in ``strict`` mode.
         StandardsMcpError: The transport failed.
     """
-    version = metadata.version("standards-mcp")
-    server = build_server(host, version, principal_of, runs_plugins=False)
+    server = build_server(host, host_version(), principal_of, runs_plugins=False)
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)
         try:

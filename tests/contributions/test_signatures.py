@@ -20,9 +20,9 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
-from standards_mcp.contributions.arguments import Arguments, read_arguments
+from standards_mcp.contributions.arguments import Arguments, read_arguments, read_signature
 from standards_mcp.contributions.results import error_result, read_result
-from standards_mcp.contributions.schemas import SchemaError
+from standards_mcp.contributions.schemas import SchemaError, portable_input_schema
 
 Json = dict[str, Any]
 
@@ -211,6 +211,38 @@ def _by_place(a: int, /) -> str: ...
 
 
 def _in_german(größe: int) -> str: ...  # noqa: PLC2401
+
+
+Described = Annotated[str, Field(description="A text.")]
+Titled = Annotated[str, Field(description="A text.", title="Text")]
+
+
+def _texts(a: str, b: Described, *, c: str = "x", d: Described = "") -> str: ...
+def _optional_texts(a: str = "", b: Described = "y") -> str: ...
+def _no_texts() -> str: ...
+def _titled(a: Titled, b: Described = "") -> str: ...
+def _nullable(a: str = None, b: str | None = None) -> str: ...  # type: ignore[assignment]  # noqa: RUF013
+def _renamed(a: Annotated[str, Field(alias="aB")], b: str = Field("", alias="b-c")) -> str: ...
+def _short(a: Annotated[str, Field(max_length=3)], b: Annotated[Described, 5]) -> str: ...
+
+
+@pytest.mark.parametrize(
+    "function", [_texts, _optional_texts, _no_texts, _titled, _nullable, _renamed, _short]
+)
+def test_texts_have_the_schema_that_pydantic_gives_them(function: Callable[..., Any]):
+    arguments = read_signature(function)
+    by_pydantic = arguments.model().model_json_schema(by_alias=True)
+    assert arguments.schema == portable_input_schema(by_pydantic)
+
+
+def test_no_model_is_built_for_texts_before_they_are_checked(monkeypatch: pytest.MonkeyPatch):
+    built: list[object] = []
+    monkeypatch.setattr("standards_mcp.contributions.arguments._model", built.append)
+    read_signature(_texts)
+    assert built == []
+    with pytest.raises(SchemaError):
+        read_signature(_short)
+    assert len(built) == 1
 
 
 @pytest.mark.parametrize(

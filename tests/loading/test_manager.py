@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,9 @@ import anyio
 import anyio.lowlevel
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 from support.hosts import Install, MakeHost, served
 
@@ -195,6 +199,37 @@ def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
 )
 def test_what_a_plugin_requires_of_the_host_is_read(requires: list[str], why: str):
     assert incompatibility(requires, "0.1.0") == why
+
+
+_RELEASES = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(
+    lambda parts: ".".join(map(str, parts))
+)
+_BOUNDS = st.tuples(st.sampled_from(["<", ">=", ">", "==", "~="]), _RELEASES).map("".join)
+
+
+@given(
+    host=_RELEASES | _RELEASES.map("{}rc1".format),
+    extra=st.sampled_from(["", "[all]", "[all,http]"]),
+    bounds=st.lists(_BOUNDS, max_size=3),
+)
+def test_requirements_are_read_as_packaging_reads_them(host: str, extra: str, bounds: list[str]):
+    text = f"standards-mcp{extra}{','.join(bounds)}"
+    try:
+        is_met = Requirement(text).specifier.contains(host, prereleases=True)
+    except InvalidRequirement:
+        is_met = True
+    assert bool(incompatibility([text], host)) is not is_met
+
+
+def test_a_start_reads_common_requirements_without_packaging():
+    code = """
+import sys
+from standards_mcp.loading.discovery import incompatibility
+assert incompatibility(["standards-mcp[all]<0.2,>=0.1"], "0.1.0") == ""
+print("packaging" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 # Which plugins are enabled

@@ -344,6 +344,17 @@ print(_v2025_11_25.CallToolResult.model_validate({"content": []}).content)
     assert ran.stdout.split("\n") == ["False True", "[]", ""]
 
 
+def test_the_sdk_imports_no_server_for_http_and_plugins_may():
+    code = """
+import sys
+from standards_mcp.server.sdk import import_sdk
+import_sdk()
+assert "uvicorn" not in sys.modules
+import uvicorn
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_first_modules_import_the_standard_library_only():
     code = "import sys, standards_mcp.start.launch; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -39,6 +39,8 @@ class Table(Documented):
     """A table of the host itself; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    # Not the class of the table: it would need a validator besides the one of the whole.
+    empty: ClassVar[Any] = Field(default_factory=dict[str, Any], validate_default=True)
 
 
 def is_table(annotation: object) -> TypeIs[type[BaseModel]]:

@@ -281,10 +281,10 @@ class HttpSettings(Table):
     card: Annotated[_PublicUrl | None, AtStart()] = None
     snapshot: Annotated[bool, AtStart()] = True
     drain: Annotated[Seconds, AtStart()] = 10.0
-    auth: AuthSettings = Field(default_factory=AuthSettings)
+    auth: AuthSettings = Table.empty
     metrics: Annotated[bool, AtStart()] = False
-    audit: Annotated[AuditSettings, AtStart()] = Field(default_factory=AuditSettings)
-    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    audit: Annotated[AuditSettings, AtStart()] = Table.empty
+    telemetry: TelemetrySettings = Table.empty
 
     @model_validator(mode="after")
     def _check_proxies(self) -> Self:

@@ -252,15 +252,15 @@ class Settings(Table):
     tool_names: Literal["portable", "declared"] = "portable"
     state_dir: Annotated[Path | None, AtStart()] = None
     trusted: Annotated[tuple[str, ...], AtStart()] = ("*",)
-    tools: ToolSettings = Field(default_factory=ToolSettings)
-    prompts: ContributionSettings = Field(default_factory=ContributionSettings)
-    resources: ContributionSettings = Field(default_factory=ContributionSettings)
-    skills: Rules = Field(default_factory=Rules)
+    tools: ToolSettings = Table.empty
+    prompts: ContributionSettings = Table.empty
+    resources: ContributionSettings = Table.empty
+    skills: Rules = Table.empty
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
     services: Annotated[dict[str, str], AtStart()] = Field(default_factory=dict[str, str])
-    server: HttpSettings = Field(default_factory=HttpSettings)
+    server: HttpSettings = Table.empty
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
     sign_in_key: Annotated[SecretStr | None, Field(min_length=32), AtStart()] = None

@@ -223,9 +223,9 @@ class Profile(ToolRules):
     """
 
     plugins: tuple[str, ...] = ("*",)
-    prompts: Rules = Field(default_factory=Rules)
-    resources: Rules = Field(default_factory=Rules)
-    skills: Rules = Field(default_factory=Rules)
+    prompts: Rules = Table.empty
+    resources: Rules = Table.empty
+    skills: Rules = Table.empty
 
 
 def first_match(names: Collection[str], patterns: Iterable[str]) -> str:
