@@ -60,7 +60,9 @@ def creation(name: str, section: TokenSection, *, replace: bool = False) -> Toke
         if name in before.server.auth.tokens and not replace:
             raise TokenError(f"A token {name!r} exists. Choose another name, or revoke it first.")
         keys = {"sha256": section.sha256, "scopes": [*section.scopes], "expires": section.expires}
-        table = {(*_AUTH, "tokens", name, key): value for key, value in keys.items()}
+        table: dict[tuple[str, ...], object] = {
+            (*_AUTH, "tokens", name, key): value for key, value in keys.items()
+        }
         return {(*_AUTH, "required"): True, **table}
 
     def check(after: Settings) -> None:

@@ -85,7 +85,7 @@ async def test_the_pages_are_accessible_in_light_and_dark_and_on_a_narrow_screen
             context = await new_context(color_scheme=scheme, viewport=size)
             page = await context.new_page()
             page.on("console", lambda message: complaints.append(message.text))
-            for path in ("", "/tools?changed=gone"):
+            for path in ("", "/tools?changed=gone", "/tokens"):
                 await page.goto(f"{url}/admin{path}")
                 for summary in await page.locator("summary").all():
                     await summary.click()
@@ -106,7 +106,7 @@ async def test_a_switch_works_by_the_keyboard_alone_and_without_javascript():
         await page.keyboard.press("Tab")
         assert await page.locator(":focus").inner_text() == "Skip to the content"
         await page.keyboard.press("Enter")
-        for name in ("Disable look", "Enable gone"):
+        for name in ("Disable the plugin desk", "Disable look", "Enable gone"):
             await page.keyboard.press("Tab")
             assert await page.locator(":focus").get_attribute("aria-label") == name
         await page.keyboard.press("Enter")
