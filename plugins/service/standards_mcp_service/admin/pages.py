@@ -42,7 +42,7 @@ Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
 class Admin:
-    """Show the state of a service, and switch its tools.
+    """Show the state of a service, and switch its plugins and tools.
 
     Args:
         principal_of: Returns the caller of a request.
