@@ -219,7 +219,7 @@ def _review(name: str, own_name: str, before: Settings, after: Settings) -> list
         )
     may_lose = token is None or token.expires is not None
     if may_lose and name == own_name:
-        until = f" It is valid until {token.expires}." if token else ""
+        until = f" It is valid until {token.expires}." if token and not token.is_expired else ""
         effects.append(f"You use this token now.{until} Afterwards you need another one.")
     lasting = _operators(new) - ({name} if may_lose else set())
     if not lasting and (not old.is_required or name in _operators(old)):

@@ -256,20 +256,34 @@ async def test_a_revoked_token_loses_its_session_and_its_stream_at_once():
     ("text", "is_last"), [(TEXT, True), (WITH_BOB, False), (TEXT + OIDC, False)]
 )
 @pytest.mark.parametrize(
-    "form", [{"action": "revoke"}, {"action": "expire", "expires": in_days(9)}]
+    ("form", "status"),
+    [
+        ({"action": "revoke"}, 401),
+        ({"action": "expire now"}, 401),
+        ({"action": "expire", "expires": in_days(9)}, 200),
+    ],
 )
-async def test_nobody_locks_themselves_out_silently(text: str, is_last: bool, form: dict[str, str]):
+async def test_nobody_locks_themselves_out_silently(
+    text: str, is_last: bool, form: dict[str, str], status: int
+):
     async with administered(text) as (_, url):
         asked = await send(url, {**form, "name": "root"})
         assert "You use this token now." in asked.text
+        assert ("It is valid until" in asked.text) == (status == 200)
         assert ("nobody can open this page" in asked.text) == is_last
         assert file_text() == text
-        confirmed = await send(url, confirmation(asked))
-        assert confirmed.status_code == 303
-        is_revoked = form["action"] == "revoke"
-        assert await status_of(url, ROOT) == (401 if is_revoked else 200)
+        assert (await send(url, confirmation(asked))).status_code == 303
+        assert await status_of(url, ROOT) == status
         assert await status_of(url, "", "/mcp") == 401
-    assert ("required = true" in file_text()) == is_revoked
+    assert ("required = true" in file_text()) == (form["action"] == "revoke")
+
+
+async def test_what_expires_now_may_be_confirmed_later():
+    async with administered() as (_, url):
+        asked = confirmation(await send(url, {"action": "expire now", "name": "root"}))
+        earlier = {**asked, "action": "expire", "expires": "2001-01-01T00:00"}
+        assert (await send(url, earlier)).status_code == 303
+        assert await status_of(url, ROOT) == 401
 
 
 async def test_the_last_token_leaves_the_service_closed():
