@@ -241,7 +241,7 @@ class ServerCommands(Protocol):
 
     def change_settings(
         self,
-        values: Mapping[tuple[str, ...], object],
+        values: Callable[[Settings], Mapping[tuple[str, ...], object]],
         *,
         check: Callable[[Settings], None],
         report: Callable[[str], None] = print_text,
@@ -249,7 +249,8 @@ class ServerCommands(Protocol):
         """Set keys of the configuration file, and say so; the rest of the file stays as it is.
 
         Args:
-            values: The values by the paths of their keys; None removes a key.
+            values: Returns, from the settings in the file, the new values by the paths of their
+                keys; None removes a key.
             check: Raises an error if the settings, as they will be, are not the wanted ones;
                 nothing has changed then.
             report: Prints the result.

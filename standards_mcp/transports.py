@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord, Observer
     from .calls.context import HostContext, Principal
     from .commands import Finding
-    from .config.edits import change_config, file_to_change, with_tool_switched
+    from .config.edits import (
+        change_config,
+        file_to_change,
+        settings_without_profile,
+        with_checked_values,
+        with_tool_switched,
+    )
     from .config.models.http import (
         ADMIN,
         ALL,
@@ -38,9 +44,11 @@ if TYPE_CHECKING:
     from .contributions.selection import EVERYTHING, Access, Selection, gained
     from .contributions.tools import RegisteredTool, definition_tokens
     from .host import Host
+    from .loading.discovery import disabled_reason
     from .loading.health import check_health, services_health
     from .loading.providers import provider_of
     from .loading.records import PluginKind, PluginRecord, Status
+    from .loading.switching import newly_loaded, with_plugin_switched
     from .remote.sign_in import Account
     from .server.answers import (
         CLIENT_LEFT,
@@ -100,6 +108,7 @@ __all__ = [
     "change_config",
     "check_health",
     "definition_tokens",
+    "disabled_reason",
     "error_result",
     "file_to_change",
     "gained",
@@ -107,18 +116,22 @@ __all__ = [
     "looks_secret",
     "mask",
     "masked_data",
+    "newly_loaded",
     "plain_object",
     "provider_of",
     "reason_of",
     "refused",
     "reload_from_sources",
     "services_health",
+    "settings_without_profile",
     "tool_failure",
     "traced",
     "while_connected",
     "wire_result",
     "wire_tool",
     "with_body",
+    "with_checked_values",
+    "with_plugin_switched",
     "with_tool_switched",
 ]
 
@@ -220,6 +233,8 @@ _MODULES: Final = (
     ".calls.call",
     ".calls.context",
     ".loading.records",
+    ".loading.discovery",
+    ".loading.switching",
     ".loading.providers",
     ".loading.health",
     ".host",

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -129,21 +129,17 @@ class Invocation:
 
     def change_settings(
         self,
-        values: Mapping[tuple[str, ...], object],
+        values: Callable[[Settings], Mapping[tuple[str, ...], object]],
         *,
         check: Callable[[Settings], None],
         report: Callable[[str], None] = print_text,
     ) -> None:
         """Set keys of the configuration file. See `ServerCommands`."""
-        from standards_mcp.config.edits import settings_without_profile, with_values
+        from standards_mcp.config.edits import with_checked_values
 
         from .config_edits import edit_config
 
-        def edit(text: str) -> str:
-            changed = with_values(text, values)
-            check(settings_without_profile(self.sources, changed))
-            return changed
-
+        edit = partial(with_checked_values, sources=self.sources, values=values, check=check)
         edit_config(self.sources, edit, report=report)
 
     def server_command(self, profile: str | None = None) -> ServerCommand:

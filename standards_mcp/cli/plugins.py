@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, cast
 
 import anyio
@@ -12,21 +13,16 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import Look, Report, examples, offer, print_text, reports, table
-from standards_mcp.config.edits import (
-    settings_without_profile,
-    with_values,
-    without_plugin_disabled,
-)
 from standards_mcp.config.layers import plugin_variables, variable_name
-from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.discovery import disabled_reason, install_hint
+from standards_mcp.loading.discovery import install_hint
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
+from standards_mcp.loading.switching import newly_loaded, with_plugin_switched
 from standards_mcp.plugin import Health, PluginSettings
 
 from . import OpenGroup
@@ -157,26 +153,13 @@ def _switch(
     invocation: Invocation, name: str, *, enabled: bool, dry_run: bool, yes: bool = False
 ) -> None:
     plugin = _record(invocation.host, name).info
-    is_server = plugin.kind is PluginKind.SERVER
-    table = "servers" if is_server else "plugins"
-
-    def list_newly_exposed(before: Settings, after: Settings) -> list[str]:
-        if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
-            return []
-        kind = "server" if is_server else "plugin"
-        return [f"all contributions of the {kind} {name!r}, whose code will run"]
-
-    def edit(text: str) -> str:
-        # With `autoload = false`, the plugin needs `enabled = true`.
-        shorter = without_plugin_disabled(text, name, table=table) if enabled else text
-        if shorter != text and not disabled_reason(
-            plugin, settings_without_profile(invocation.sources, shorter)
-        ):
-            return shorter
-        return with_values(text, {(table, name, "enabled"): enabled})
-
-    exposed = list_newly_exposed if enabled else None
-    edit_config(invocation.sources, edit, dry_run=dry_run, list_newly_exposed=exposed, yes=yes)
+    edit_config(
+        invocation.sources,
+        partial(with_plugin_switched, sources=invocation.sources, plugin=plugin, enabled=enabled),
+        dry_run=dry_run,
+        list_newly_exposed=partial(newly_loaded, plugin) if enabled else None,
+        yes=yes,
+    )
 
 
 def _record(host: Host, name: str) -> PluginRecord:

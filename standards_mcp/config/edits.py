@@ -106,6 +106,26 @@ def with_values(text: str, values: Mapping[tuple[str, ...], object]) -> str:
     return tomlkit.dumps(document)
 
 
+def with_checked_values(
+    text: str,
+    sources: Sources,
+    values: Callable[[Settings], Mapping[tuple[str, ...], object]],
+    check: Callable[[Settings], None],
+) -> str:
+    """Return *text* with new values. Both functions may raise an error to keep the file as it is.
+
+    Args:
+        values: Returns the arguments of `with_values` from the settings before.
+        check: Is called with the settings after.
+
+    Raises:
+        ConfigError: The configuration is invalid, before or after the edit.
+    """
+    changed = with_values(text, values(settings_without_profile(sources, text)))
+    check(settings_without_profile(sources, changed))
+    return changed
+
+
 @keeping_style
 def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
     """Return *text* without ``enabled = false`` in the table of a plugin."""

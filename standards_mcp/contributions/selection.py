@@ -403,11 +403,14 @@ def _skill_files(
 
 
 def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:
-    """List the tools, prompts and skills that a settings change would newly expose."""
+    """List the tools, prompts, resources and skills that a settings change would newly expose."""
     then, now = (select(contributions, each) for each in (before, after))
+    # The files of a skill come with it.
+    resources = ([item for item in each.resources if not item.skill] for each in (then, now))
     return [
         *_added(then.tools, now.tools),
         *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
+        *(f"the resource {name}" for name in _added(*resources)),
         *(f"the skill {name}" for name in _added(then.skills, now.skills)),
     ]
 

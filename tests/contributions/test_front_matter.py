@@ -11,6 +11,8 @@ from ruamel.yaml import YAML
 
 from standards_mcp.contributions.front_matter import read_front_matter
 
+# The library warns of an anchor that a text sets twice; JSON shows only the values.
+pytestmark = pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
 NAMED = "name: plan-it\ndescription: Plan it.\n"
 
 

@@ -24,15 +24,12 @@ from standards_mcp.transports import (
     BUILT_IN,
     METRICS,
     AuthSettings,
-    Settings,
     TokenSection,
 )
 
-from .tokens import new_token, token_hash
+from .tokens import creation, in_utc, new_token, revocation, token_hash
 
-_AUTH: Final = ("server", "auth")
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
-_OVERRIDDEN: Final = "a variable or --set overrides the file, see `standards-mcp config show`"
 
 
 def _expiry(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
@@ -49,7 +46,7 @@ def _expiry(_context: click.Context, _option: click.Parameter, text: str | None)
             f"{text!r} is not a duration; give hours, days or weeks, such as 12h, 90d or 4w"
         )
     lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
-    return (datetime.now(UTC) + lifetime).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return in_utc(datetime.now(UTC) + lifetime)
 
 
 @click.group()
@@ -101,17 +98,10 @@ def new(
         raise click.UsageError(f"a token {name!r} exists; --replace makes it invalid")
     secret, scopes = new_token(), _checked_scopes(name, scopes, settings)
     section = TokenSection(sha256=token_hash(secret), scopes=scopes, expires=expires)
-
-    def check(after: Settings) -> None:
-        in_force = after.server.auth
-        if not in_force.is_required or in_force.tokens.get(name) != section:
-            raise click.ClickException(f"the token {name!r} would not be in force: {_OVERRIDDEN}")
-
-    keys = {"sha256": section.sha256, "scopes": list(scopes), "expires": expires}
-    values: dict[tuple[str, ...], object] = {(*_AUTH, "required"): True}
-    values |= {(*_AUTH, "tokens", name, key): value for key, value in keys.items()}
+    edit = creation(name, section, replace=replace)
     # The token alone goes to stdout.
-    invocation.change_settings(values, check=check, report=partial(print_text, err=True))
+    report = partial(print_text, err=True)
+    invocation.change_settings(edit.values, check=edit.check, report=report)
     print_text(secret)
 
 
@@ -136,13 +126,8 @@ def revoke(invocation: ServerCommands, name: str) -> None:
     if name not in tokens:
         hint = did_you_mean(name, tokens) or f"; known tokens: {', '.join(tokens) or 'none'}"
         raise click.UsageError(f"no token {name!r} exists{hint}")
-
-    def check(after: Settings) -> None:
-        if name in after.server.auth.tokens or not after.server.auth.is_required:
-            raise click.ClickException(f"{name!r} is not revoked: {_OVERRIDDEN}")
-
-    values = {(*_AUTH, "required"): True, (*_AUTH, "tokens", name): None}
-    invocation.change_settings(values, check=check)
+    edit = revocation(name)
+    invocation.change_settings(edit.values, check=edit.check)
 
 
 def _expiry_text(section: TokenSection) -> str:

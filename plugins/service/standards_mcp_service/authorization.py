@@ -115,6 +115,14 @@ def person_of(request: Request) -> Person | None:
     return token if isinstance(token, Person) else None
 
 
+def token_name(request: Request) -> str:
+    """Return the name of the token of the configuration that a request has, or ""."""
+    user = request.scope.get("user")
+    token = user.access_token if isinstance(user, AuthenticatedUser) else None
+    is_configured = token and token.claims is None and not isinstance(token, Person)
+    return token.client_id if token and is_configured else ""
+
+
 def _sent_token(request: Request) -> SecretStr:
     """Return the token of a request that has a valid one."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")

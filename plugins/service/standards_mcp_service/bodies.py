@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
+from starlette.datastructures import ImmutableMultiDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,8 +36,8 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
 
 
-async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of several with the same name, the last.
+async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
+    """Return the fields of a form; by its name, the last of several with the same name.
 
     Raises:
         HTTPException: The body is not a form, or too long.
@@ -45,10 +46,9 @@ async def read_form(request: Request) -> dict[str, str]:
         raise HTTPException(415, "This address accepts forms only.")
     body = await (await with_body(request, _FORM_BYTES)).body()
     try:
-        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
+        return ImmutableMultiDict(parse_qsl(body.decode(), keep_blank_values=True))
     except ValueError as exc:
         raise HTTPException(400, f"This form cannot be read: {exc}") from None
-    return {name: values[-1] for name, values in fields.items()}
 
 
 async def client_left(_: Request, exc: Exception) -> Response:

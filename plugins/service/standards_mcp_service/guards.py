@@ -160,7 +160,8 @@ def with_authorization(
             is_authorized = not has_token and not is_required()
             if has_token:
                 client = str(scope["client"][0]) if scope["client"] else ""  # none at a Unix socket
-                log.info("a request is refused", extra={"client": client, "reason": "token"})
+                reason = "expired token" if EXPIRED in scope["state"] else "token"
+                log.info("a request is refused", extra={"client": client, "reason": reason})
         response = app
         if not is_authorized and scope["path"] not in open_paths:
             # No cookie counts at /mcp, so a sign-in would lead back there for ever.

@@ -140,12 +140,13 @@ class _Service:
         if settings.admin:
             from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
             from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
+            from .admin.tokens import TokenPages  # noqa: PLC0415  - as above
 
             controls = None
             if reloading:
                 controls = Controls(host, reloading, server, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
-            routes += admin.routes()
+            routes += [*admin.routes(), *TokenPages(host, admin).routes()]
         self._people = _people_of(host)
         routes += self._people.routes() if self._people else []
         if settings.card:

@@ -64,8 +64,9 @@ def reload_with(host: Host, ann_expires: str | None) -> None:
 
 
 async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
-    make_service: MakeHost,
+    make_service: MakeHost, caplog: pytest.LogCaptureFixture
 ):
+    caplog.set_level("INFO", "standards_mcp.service")
     cases: list[tuple[dict[str, str], str, str]] = [
         ({}, "missing_token", "a token is needed, as Authorization: Bearer TOKEN"),
         (bearer(new_token()), "invalid_token", "the token is not valid here"),
@@ -82,6 +83,8 @@ async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
             assert challenge.startswith("Bearer ")
             assert (f'error="{error}", error_description="{why}' in challenge) == bool(headers)
         assert (await client.get("/health", headers=bearer(BOB))).status_code == 200
+    refused_for = [vars(line)["reason"] for line in caplog.records if "refused" in line.message]
+    assert refused_for == ["token", "token", "expired token"]
 
 
 async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: MakeHost):

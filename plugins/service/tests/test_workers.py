@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from anyio import to_thread
 from support.hosts import Install, names_of
-from support.http import BOOKS, call_anew, http_client, patient_client, told_url
+from support.http import BOOKS, bearer, call_anew, http_client, patient_client, told_url
 from support.peer import Peer
 from support.waiting import WAIT, until
 
@@ -165,6 +165,42 @@ async def test_a_switch_reaches_all_workers_and_their_metrics_have_different_lab
                 assert len(pids) == 1, "a scrape is of one worker"
                 found |= pids
         assert found == {str(worker) for worker in workers}
+
+
+async def test_a_token_that_is_made_and_revoked_on_the_admin_page_counts_for_all_workers(
+    install: Install,
+):
+    install("books", BOOKS)
+    root = new_token()
+    text = f'[server]\nadmin = true\n[server.auth.tokens.root]\nsha256 = "{token_hash(root)}"\n'
+    Path("standards-mcp.toml").write_text(text, encoding="utf-8")
+    async with served(*BOTH) as (peer, url):
+        own = {**CLOSE, **bearer(root), "origin": url}
+        address = f"{url}/admin/tokens"
+
+        async def statuses(token: str) -> set[int]:
+            """Return the answers of both workers, of which the system chooses one at a time."""
+            async with patient_client(headers={**CLOSE, **bearer(token)}) as client:
+                return {(await client.get(f"{url}/health")).status_code for _ in range(12)}
+
+        async def is_answered(token: str, status: int) -> None:
+            with anyio.fail_after(WAIT):
+                while await statuses(token) != {status}:
+                    pass
+
+        async with patient_client(headers=own) as http:
+            made = await http.post(address, data={"action": "create", "name": "eve", "scope": "*"})
+            secret = re.findall(r'<pre class="code secret">(.*)</pre>', made.text)[0]
+            await is_answered(secret, 200)
+            for _ in range(4):
+                assert "eve" in (await http.get(f"{address}?changed=eve")).text
+            asked = await http.post(address, data={"action": "revoke", "name": "eve"})
+            key = re.findall(r'name="confirmed" value="(.*?)"', asked.text)[0]
+            form = {"action": "revoke", "name": "eve", "confirmed": key}
+            assert (await http.post(address, data=form)).status_code == 303
+            await is_answered(secret, 401)
+            assert await statuses(root) == {200}
+        assert secret not in peer.log()
 
 
 def test_several_workers_keep_no_sessions():

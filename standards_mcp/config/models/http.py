@@ -248,8 +248,8 @@ class HttpSettings(Table):
             ``/openapi.json`` and ``/docs``.
         pages: If true, pages of plugins are served, such as ``/explore`` of the plugin ``views``.
             They show and call what the caller's token allows.
-        admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
-            with the scope ``admin``.
+        admin: If true, ``/admin`` shows the service, and changes its plugins, tools and tokens, for
+            tokens with the scope ``admin``.
         card: With this public address of the service, such as ``https://mcp.example.org/mcp``,
             ``/mcp/server-card`` describes the service to everybody.
         snapshot: If true, a start over stdio answers the handshake and the lists of a client from a

@@ -1,1 +1,1 @@
-"""The admin page at ``/admin``: state of the service, and switches for its tools."""
+"""The admin page at ``/admin``: state of the service, its plugins, tools and tokens."""

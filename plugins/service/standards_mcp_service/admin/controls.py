@@ -1,8 +1,11 @@
-"""The switches of the admin page, which change the configuration file and reload it."""
+"""Changes of the configuration file by the admin page, and their reload."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from anyio import to_thread
@@ -11,14 +14,12 @@ from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
 from standards_mcp.transports import (
     Host,
     HostServer,
-    RegisteredTool,
     ReloadOptions,
     Settings,
     change_config,
     file_to_change,
-    gained,
     reload_from_sources,
-    with_tool_switched,
+    settings_without_profile,
 )
 from standards_mcp_service.audit_log import Audit
 
@@ -29,14 +30,47 @@ class RefusedError(Exception):
     """A change was not made, or is not in force; the text says why."""
 
 
-# Plugins have no switch: enabling one runs its code, and may need a restart.
+class UnconfirmedError(Exception):
+    """A change was not made, because its effects must be confirmed.
+
+    Attributes:
+        effects: The effects, in sentences.
+        key: Confirms these effects, and no others.
+    """
+
+    def __init__(self, effects: Sequence[str]) -> None:
+        super().__init__(" ".join(effects))
+        self.effects = effects
+        self.key = hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the configuration file.
+
+    Attributes:
+        question: Asks for the confirmation.
+        facts: The action and its object, for the log and the audit log.
+        edit: Returns the new text of the file; raises a `StandardsMcpError` to refuse the change.
+        review: Returns, from the settings before and after, the effects to confirm; raises a
+            `RefusedError` to refuse the change.
+    """
+
+    question: str
+    facts: Mapping[str, object]
+    edit: Callable[[str], str]
+    review: Callable[[Settings, Settings], list[str]]
+
+
 class Controls:
     """Change the configuration of a running service.
 
     Args:
-        reloading: Options for reloads.
         server: Notifies clients of changed lists.
         audit: The audit log, if there is one.
+
+    Attributes:
+        reloading: Options for reloads.
     """
 
     def __init__(
@@ -46,67 +80,66 @@ class Controls:
         server: HostServer,
         audit: Audit | None,
     ) -> None:
-        self._host, self._reloading, self._server, self._audit = host, reloading, server, audit
+        self.reloading = reloading
+        self._host, self._server, self._audit = host, server, audit
 
-    async def switch(self, tool: str, caller: str, *, enabled: bool) -> None:
-        """Serve a tool, or stop serving it.
+    async def apply(self, change: Change, caller: str, confirmed: str) -> None:
+        """Make a change, and reload the configuration in all processes.
 
         Args:
-            tool: The declared name of the tool.
+            confirmed: The `UnconfirmedError.key` of the effects that the caller has confirmed.
 
         Raises:
-            RefusedError: The change failed, or would also expose other tools, prompts or resources.
+            RefusedError: The change failed.
+            UnconfirmedError: It has other effects, and is not made.
         """
-        item = next((item for item in self._host.visible().tools if item.declared == tool), None)
-        if item is None:
-            raise RefusedError(f"There is no tool {tool!r} any more.")
-        fields = {"caller": caller, "tool": tool}
-        fields["action"] = f"tools {'enable' if enabled else 'disable'}"
+        edit = partial(self._edit_file, change, confirmed)
+        # Only what is confirmed is announced.
+        await to_thread.run_sync(partial(edit, dry_run=True))
+        fields = {"caller": caller, **change.facts}
         try:
             if self._audit:
                 self._audit.announce("configuration is about to change", fields)
         except NotAuditedError as exc:
             raise RefusedError(f"Nothing is changed. {exc}") from None
-        if await to_thread.run_sync(partial(self._edit_file, item, enabled=enabled)):
+        is_changed = await to_thread.run_sync(edit)
+        if is_changed:
             log.info("the configuration is changed", extra=fields)
             if self._audit:
                 self._audit.note("configuration changed", fields)
         try:
-            await reload_from_sources(self._host, self._reloading, self._server.notify_changed)
+            await reload_from_sources(self._host, self.reloading, self._server.notify_changed)
         except (StandardsMcpError, OSError) as exc:
+            start = "The file is changed, but the" if is_changed else "The"
             raise RefusedError(
-                f"The configuration is refused, and the old one stays in force. {exc}"
+                f"{start} configuration is refused, and the old one stays in force until the file"
+                f" is corrected and reloaded. {exc}"
             ) from None
-        self._reloading.tell_others()
+        self.reloading.tell_others()
 
-    def _edit_file(self, item: RegisteredTool, *, enabled: bool) -> bool:
+    def _edit_file(self, change: Change, confirmed: str, *, dry_run: bool = False) -> bool:
         """Change the configuration file; return False if no change was needed."""
+        sources = self.reloading.sources
 
-        def gains(before: Settings, after: Settings) -> list[str]:
-            added = gained(self._host.manager.contributions, before, after)
-            # Pressing the button confirms the tool itself.
-            return [name for name in added if name != item.published]
-
-        def refuse(additions: str) -> None:
-            raise RefusedError(
-                f"Nothing is changed: this would also serve {additions}. To confirm that, run"
-                f" standards-mcp tools enable {item.declared} --yes"
+        def edit(text: str) -> str:
+            after = change.edit(text)
+            effects = change.review(
+                settings_without_profile(sources, text), settings_without_profile(sources, after)
             )
+            unconfirmed = UnconfirmedError(effects)
+            if effects and unconfirmed.key != confirmed:
+                raise unconfirmed
+            return after
 
-        sources = self._reloading.sources
         try:
             file = file_to_change(sources)
         except (ConfigError, OSError) as exc:
             why = "The file has mistakes, and nothing is changed; correct them first."
             raise RefusedError(f"{why} {exc}") from None
-        edit = partial(
-            with_tool_switched, declared=item.declared, names=item.names, enabled=enabled
-        )
         try:
-            result = change_config(file, sources, edit, gains=gains, agree=refuse)
-        except ConfigError as exc:
+            return change_config(file, sources, edit, dry_run=dry_run).changes
+        except StandardsMcpError as exc:
             raise RefusedError(f"Nothing is changed. {exc}") from None
         except (OSError, UnicodeDecodeError) as exc:
             why = f"{file} cannot be changed: {exc}."
             raise RefusedError(f"{why} See who may write the file and its folder.") from None
-        return bool(result.changes)

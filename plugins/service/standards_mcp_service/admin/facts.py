@@ -25,6 +25,8 @@ from standards_mcp.transports import (
 )
 from standards_mcp_service.health import is_well
 
+from .switches import plugin_action, waits_for_restart
+
 _MINUTES: Final = 60
 # About 3 MB; `/metrics` counts all calls, and for longer.
 _MAX_CALLS: Final = 20_000
@@ -197,6 +199,8 @@ class PluginFacts:
         health: The result of its own health check, if it has one.
         is_well: True if neither the plugin nor its check has failed.
         unapproved: The diff of server definitions that are not approved.
+        action: The action of its switch, see `plugin_action`.
+        waits: True if it is enabled, and its code runs from the next start on.
     """
 
     record: PluginRecord
@@ -206,6 +210,8 @@ class PluginFacts:
     tools: Sequence[ToolFacts]
     is_well: bool
     unapproved: str
+    action: str
+    waits: bool
 
 
 def plugin_facts(
@@ -238,6 +244,8 @@ def plugin_facts(
                 ],
                 is_well=is_well(record, own_health),
                 unapproved=provider.unapproved if provider else "",
+                action=plugin_action(record, host.settings),
+                waits=waits_for_restart(record, host.settings),
             )
         )
     return sorted(plugins, key=lambda plugin: plugin.is_well)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlencode
 
 import anyio
+from starlette.datastructures import ImmutableMultiDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -17,15 +18,16 @@ from starlette.routing import BaseRoute, Route
 
 from standards_mcp.transports import ADMIN, Host, Principal
 from standards_mcp_service.authorization import ANONYMOUS, person_of
-from standards_mcp_service.bodies import read_form as _read_form
+from standards_mcp_service.bodies import read_form
 from standards_mcp_service.guards import InFlight, is_own_page
 from standards_mcp_service.health import Health
 from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
 from standards_mcp_service.listening import is_private
 from standards_mcp_service.sessions import Sessions
 
-from .controls import Controls, RefusedError
+from .controls import Change, Controls, RefusedError, UnconfirmedError
 from .facts import History, PluginFacts, plugin_facts
+from .switches import plugin_switch, tool_switch
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
@@ -34,11 +36,11 @@ _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _OTHER_WORKER_SECONDS: Final = 2.0
 _FOLDER: Final = Path(__file__).parent / "templates"
-_Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
+Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
 class Admin:
-    """Show the state of a service, and switch its tools.
+    """Show the state of a service, and switch its plugins and tools.
 
     Args:
         principal_of: Returns the caller of a request.
@@ -74,26 +76,28 @@ class Admin:
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the pages."""
-        pages: list[tuple[str, str, _Page]] = [
-            (PATH, "GET", self._overview),
-            (_TOOLS, "GET", self._tools),
-            (_TOOLS, "POST", self._switch),
+        return [
+            self.route(PATH, "GET", self._overview),
+            self.route(_TOOLS, "GET", self._tools),
+            self.route(_TOOLS, "POST", self._switch),
+            # Whoever may not administer the service sees why, on a page with the same style.
+            Route(f"{PATH}/style.css", style_sheet, methods=["GET"]),
         ]
-        routes = [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
-        # Whoever may not administer the service sees why, on a page with the same style.
-        return [*routes, Route(f"{PATH}/style.css", style_sheet, methods=["GET"])]
 
-    def _admins_only(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+    def route(self, path: str, method: str, page: Page) -> Route:
+        """Return the route of a page for admins. A POST must come from a page of the service."""
+
         async def answer(request: Request) -> Response:
             try:
                 principal = self._require_admin(request)
                 if request.method == "POST":
                     _check_own_page(request)
+                await self._wait_for_other_worker(request)
                 return await page(request, principal)
             except HTTPException as exc:
-                return self._show(request, "refused.html", exc.status_code, why=exc.detail)
+                return self.show(request, "refused.html", exc.status_code, why=exc.detail)
 
-        return answer
+        return Route(path, answer, methods=[method])
 
     def _require_admin(self, request: Request) -> Principal:
         """Return the caller.
@@ -111,7 +115,7 @@ class Admin:
 
     async def _overview(self, request: Request, _: Principal) -> Response:
         is_refreshed = "refresh" in request.query_params
-        response = self._show(
+        response = self.show(
             request,
             "overview.html",
             hour=self._history.hour(),
@@ -136,28 +140,78 @@ class Admin:
     async def _tools(
         self, request: Request, _: Principal, status: int = 200, problem: str = ""
     ) -> Response:
-        await self._wait_for_other_worker(request)
         plugins = await self._plugins()
         tools = {tool.item.declared: tool for plugin in plugins for tool in plugin.tools}
-        changed = tools.get(request.query_params.get("changed", ""))
-        return self._show(
-            request, "tools.html", status, plugins=plugins, problem=problem, changed=changed
+        query = request.query_params
+        return self.show(
+            request,
+            "tools.html",
+            status,
+            plugins=plugins,
+            problem=problem,
+            changed=tools.get(query.get("changed", "")),
+            changed_plugin={item.record.name: item for item in plugins}.get(
+                query.get("plugin", "")
+            ),
         )
 
     async def _switch(self, request: Request, principal: Principal) -> Response:
-        form = await _read_form(request)
-        tool, action = form.get("tool", ""), form.get("action")
+        form = await read_form(request)
+        action, tool, plugin = (form.get(field, "") for field in ("action", "tool", "plugin"))
         if action not in ("enable", "disable"):
             raise HTTPException(400, "This form says neither enable nor disable.")
-        if self._controls is None:
-            raise HTTPException(409, "This service was started without a configuration to change.")
+        enabled, reloading = action == "enable", self.controls.reloading
         try:
-            await self._controls.switch(tool, principal.name, enabled=action == "enable")
+            if plugin:
+                change = plugin_switch(self._host, reloading, plugin, enabled=enabled)
+            else:
+                change = tool_switch(self._host, tool, enabled=enabled)
+            if question := await self.apply(request, principal, form, change):
+                return question
         except RefusedError as exc:
             return await self._tools(request, principal, 409, str(exc))
-        return RedirectResponse(f"tools?{urlencode({'changed': tool})}", 303)
+        changed = {"plugin": plugin} if plugin else {"changed": tool}
+        return RedirectResponse(f"tools?{urlencode(changed)}", 303)
 
-    def _show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    @property
+    def controls(self) -> Controls:
+        """Changes the configuration.
+
+        Raises:
+            HTTPException: The configuration cannot be changed.
+        """
+        if self._controls is None:
+            raise HTTPException(409, "This service was started without a configuration to change.")
+        return self._controls
+
+    async def apply(
+        self,
+        request: Request,
+        principal: Principal,
+        form: ImmutableMultiDict[str, str],
+        change: Change,
+    ) -> Response | None:
+        """Make the change of a form; return a page that asks to confirm it, or None if it is made.
+
+        Raises:
+            RefusedError: The change failed.
+        """
+        try:
+            await self.controls.apply(change, principal.name, form.get("confirmed", ""))
+        except UnconfirmedError as exc:
+            fields = [(name, text) for name, text in form.multi_items() if name != "confirmed"]
+            return self.show(
+                request,
+                "confirm.html",
+                question=change.question,
+                effects=exc.effects,
+                fields=[*fields, ("confirmed", exc.key)],
+                address=request.url.path.rpartition("/")[2],
+            )
+        return None
+
+    def show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page of the templates."""
         path = request.url.path
         # Addresses are relative, so that the pages work below the path of a proxy, too.
         base = "" if path.startswith(f"{PATH}/") else "admin/"
@@ -168,7 +222,8 @@ class Admin:
 
     async def _wait_for_other_worker(self, request: Request) -> None:
         """After a change, wait until this worker has applied the change of another one."""
-        if self._host.settings.server.workers == 1 or "changed" not in request.query_params:
+        is_after_change = request.query_params.keys() & {"changed", "plugin"}
+        if self._host.settings.server.workers == 1 or not is_after_change:
             return
         with anyio.move_on_after(_OTHER_WORKER_SECONDS):
             while not self._host.loaded.is_current():  # noqa: ASYNC110  - another process writes it

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -104,11 +105,16 @@ def written(text: str = TEXT, name: str = "service.toml") -> Path:
     return file
 
 
+async def send(url: str, page: str, form: Mapping[str, Any], token: str = "") -> httpx2.Response:
+    """Send a form as a page would."""
+    own = {"origin": url, "sec-fetch-site": "same-origin", **(bearer(token) if token else {})}
+    async with patient_client(headers=own) as http:
+        return await http.post(f"{url}/admin/{page}", data=form)
+
+
 async def press(url: str, action: str, tool: str) -> httpx2.Response:
     """Send the form of a switch as the page would."""
-    own = {"origin": url, "sec-fetch-site": "same-origin"}
-    async with patient_client(headers=own) as http:
-        return await http.post(f"{url}/admin/tools", data={"action": action, "tool": tool})
+    return await send(url, "tools", {"action": action, "tool": tool})
 
 
 async def read(url: str, page: str = "", **options: Any) -> str:
@@ -226,23 +232,34 @@ async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_b
         assert await names_of(client) == ["wait"]
         told = await read(url, "/tools?changed=look")
         assert "look is not served: [tools] disable has 'look'." in told
-        assert ">Enable</button>" in told
+        assert 'aria-label="Enable look">Enable</button>' in told
         assert (await press(url, "enable", "look")).status_code == 303
         assert file.read_text() == TEXT
         assert "look is served." in await read(url, "/tools?changed=look")
         assert await names_of(client) == ["look", "wait"]
 
 
-async def test_a_switch_that_would_serve_more_than_its_tool_is_refused_with_the_next_step():
+def hidden_fields(page: httpx2.Response) -> dict[str, list[str]]:
+    """Return the fields of the form by which a page asks for a confirmation."""
+    fields: dict[str, list[str]] = {}
+    for name, text in re.findall(r'<input type="hidden" name="(.*?)" value="(.*?)">', page.text):
+        fields.setdefault(unescape(name), []).append(unescape(text))
+    return fields
+
+
+async def test_a_switch_that_would_serve_more_than_its_tool_must_be_confirmed():
     text = f'{TEXT}disable = ["wait"]\n'
     file = written(text)
     async with administered(file) as (host, url):
         assert host.visible().prompts[0].hidden_reason
-        refused = await press(url, "enable", "wait")
-    assert refused.status_code == 409
-    assert "this would also serve the prompt greet" in refused.text
-    assert "standards-mcp tools enable wait --yes" in refused.text
-    assert file.read_text() == text
+        asked = await press(url, "enable", "wait")
+        assert asked.status_code == 200
+        assert "This also serves the prompt greet." in asked.text
+        assert file.read_text() == text
+        confirmed = await send(url, "tools", hidden_fields(asked))
+        assert confirmed.headers["location"] == "tools?changed=wait"
+        assert not host.visible().prompts[0].hidden_reason
+    assert file.read_text() == TEXT
 
 
 async def test_a_tool_that_something_else_hides_has_no_switch():
@@ -251,7 +268,8 @@ async def test_a_tool_that_something_else_hides_has_no_switch():
         page = await read(url, "/tools")
         assert "[tools] disable has 'lo*'" in page
         assert "it is not read-only, and [tools] read_only = true" in page
-        assert "<button" not in page
+        assert 'aria-label="Enable look"' not in page
+        assert 'aria-label="Enable wait"' not in page
 
 
 async def test_a_form_of_another_page_changes_nothing():
