@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from ._utils.full_disk import reason_of
+    from ._utils.logs import PlainFormatter
     from ._utils.secrets import MASK, looks_secret, mask, masked_data
     from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord, Observer
     from .calls.context import HostContext, Principal
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from .loading.health import check_health, services_health
     from .loading.providers import provider_of
     from .loading.records import PluginKind, PluginRecord, Status
+    from .remote.approvals import Change, difference
+    from .remote.external import ServerPlugin, server_of
     from .remote.sign_in import Account
     from .server.answers import (
         CLIENT_LEFT,
@@ -74,6 +77,7 @@ __all__ = [
     "Answer",
     "AuthSettings",
     "CallRecord",
+    "Change",
     "Context",
     "Host",
     "HostContext",
@@ -82,6 +86,7 @@ __all__ = [
     "JwtSettings",
     "Observer",
     "OidcSettings",
+    "PlainFormatter",
     "PluginKind",
     "PluginRecord",
     "PluginRoutes",
@@ -91,6 +96,7 @@ __all__ = [
     "Scope",
     "Selection",
     "ServerAuth",
+    "ServerPlugin",
     "Settings",
     "Start",
     "Status",
@@ -100,6 +106,7 @@ __all__ = [
     "change_config",
     "check_health",
     "definition_tokens",
+    "difference",
     "error_result",
     "file_to_change",
     "gained",
@@ -112,6 +119,7 @@ __all__ = [
     "reason_of",
     "refused",
     "reload_from_sources",
+    "server_of",
     "services_health",
     "tool_failure",
     "traced",
@@ -212,6 +220,7 @@ class Transport:
 # From light to heavy: a command that needs a few settings does not import the server.
 _MODULES: Final = (
     "._utils.full_disk",
+    "._utils.logs",
     "._utils.secrets",
     ".config.models.http",
     ".config.models.settings",
@@ -227,6 +236,8 @@ _MODULES: Final = (
     ".loading.providers",
     ".loading.health",
     ".host",
+    ".remote.approvals",
+    ".remote.external",
     ".remote.sign_in",
     ".server.answers",
     ".server.routes",

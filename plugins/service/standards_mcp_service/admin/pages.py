@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -24,14 +25,25 @@ from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
 from standards_mcp_service.listening import is_private
 from standards_mcp_service.sessions import Sessions
 
+from .actions import Actions
+from .approvals import ApprovalsPage
 from .controls import Controls, RefusedError
 from .facts import History, PluginFacts, plugin_facts
+from .logs import LogPage, RecentLog
+from .plugin_pages import plugin_pages
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
+_OWN_PAGES: Final = {
+    "": "Overview",
+    "tools": "Tools",
+    "approvals": "Approvals",
+    "log": "Log",
+}
 _FORM: Final = "application/x-www-form-urlencoded"
 _FORM_BYTES: Final = 16_384
 _MAX_ROWS: Final = 20
+_MAX_TABLE_ROWS: Final = 500
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _OTHER_WORKER_SECONDS: Final = 2.0
@@ -63,6 +75,11 @@ class Admin:
         self._is_private = is_private(host.settings.server)
         self._templates = templates_in(_FOLDER, host)
         self._templates.filters["duration"] = _duration
+        actions = Actions(host, health.audit)
+        self._recent = RecentLog(host)
+        self._log_page = LogPage(host, self._recent, self._show)
+        self._approvals = ApprovalsPage(host, actions, self._show, _read_form)
+        self._plugin_pages = plugin_pages(host, _OWN_PAGES, actions, self._show, _read_form)
         shared = cast("MutableMapping[str, object]", self._templates.globals)
         shared.update(
             version=health.version,
@@ -70,7 +87,12 @@ class Admin:
             workers=host.settings.server.workers,
             uptime=lambda: timedelta(seconds=health.uptime()),
             most=_MAX_ROWS,
+            most_rows=_MAX_TABLE_ROWS,
             can_change=controls is not None,
+            links=lambda: [
+                *_OWN_PAGES.items(),
+                *((page.name, page.title) for page in self._plugin_pages if page.is_served),
+            ],
             can_sign_in=host.settings.server.auth.oidc is not None,
         )
 
@@ -80,10 +102,26 @@ class Admin:
             (PATH, "GET", self._overview),
             (_TOOLS, "GET", self._tools),
             (_TOOLS, "POST", self._switch),
+            (f"{PATH}/log", "GET", self._log_page.get),
+            (f"{PATH}/approvals", "GET", self._approvals.get),
+            (f"{PATH}/approvals", "POST", self._approvals.post),
         ]
+        for page in self._plugin_pages:
+            pages += [(f"{PATH}/{page.name}", "GET", page.get)]
+            pages += [(f"{PATH}/{page.name}", "POST", page.post)]
         routes = [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
         # Whoever may not administer the service sees why, on a page with the same style.
         return [*routes, Route(f"{PATH}/style.css", style_sheet, methods=["GET"])]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Keep the last lines of the log while the context is open, and end its import then."""
+        with self._recent.attached():
+            try:
+                yield
+            finally:
+                for page in self._plugin_pages:
+                    await page.jobs.aclose()
 
     def _admins_only(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -159,7 +197,9 @@ class Admin:
             return await self._tools(request, principal, 409, str(exc))
         return RedirectResponse(f"tools?{urlencode({'changed': tool})}", 303)
 
-    def _show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    def _show(
+        self, request: Request, template: str, status: int = 200, /, **values: Any
+    ) -> Response:
         path = request.url.path
         # Addresses are relative, so that the pages work below the path of a proxy, too.
         base = "" if path.startswith(f"{PATH}/") else "admin/"
