@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from standards_mcp.errors import NotAuditedError
-from standards_mcp.transports import Host
+from standards_mcp.transports import Host, masked_data
 from standards_mcp_service.audit_log import Audit
 
 from .controls import RefusedError
@@ -45,7 +45,5 @@ class Actions:
             self._audit.note(event, masked)
 
     def _masked(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {
-            key: self._host.mask(value) if isinstance(value, str) else value
-            for key, value in fields.items()
-        }
+        masked: Mapping[str, Any] = masked_data(fields, self._host.secrets())
+        return masked

@@ -103,7 +103,7 @@ class ApprovalsPage:
         if change is None:
             why = "The definition has changed since it was shown, or is approved already."
             raise RefusedError(f"Nothing is approved. {why} The page shows the present state.")
-        fields = {"caller": caller, "server": name, "item": change.title, "digest": digest}
+        fields = {"caller": caller, "server": name, "item": change.title, "definition": digest}
         self._actions.announce("approval is about to be given", fields)
         try:
             await server.approve([change])

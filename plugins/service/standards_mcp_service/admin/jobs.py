@@ -43,6 +43,7 @@ _MAX_CHARACTERS: Final = 1000
 _MAX_RESULT_BYTES: Final = 16 * 2**20
 _SERVICE_ENDED: Final = "The service ended while the import was running."
 _RESULT: Final = TypeAdapter(ImportResult)
+_OBJECT: Final = TypeAdapter(dict[str, Any])
 
 _Outcome: TypeAlias = Literal["", "done", "failed", "cancelled", "interrupted"]
 
@@ -171,7 +172,7 @@ class Jobs:
         except StandardsMcpError as exc:
             raise RefusedError(f"Nothing is imported. {exc}") from None
         job = {"source": name, "caller": caller, "began": time.time()}
-        fields = {"page": self._page, "source": name, "caller": caller, **values}
+        fields = {"page": self._page, "source": name, "caller": caller, "values": dict(values)}
         self._actions.announce("import is about to begin", fields)
         try:
             write_whole(self._next / "job.json", job)
@@ -278,8 +279,7 @@ class Jobs:
 def _read(file: Path) -> dict[str, Any]:
     """Return the object in a file of the state, or {} if there is none."""
     with suppress(OSError, ValueError):
-        data: dict[str, Any] = json.loads(file.read_bytes())
-        return data
+        return _OBJECT.validate_json(file.read_bytes())
     return {}
 
 
