@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from anyio import to_thread
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
@@ -58,12 +59,13 @@ async def receive(request: Request, folder: Path, max_bytes: int) -> Upload:
     )
     fields, file = dict[str, str](), None
     try:
-        for name, value in (await parser.parse()).multi_items():
-            if not isinstance(value, UploadFile):
-                fields |= {name: value.strip()} if value.strip() else {}
-            elif value.filename:
-                file = folder / _safe_name(value.filename)
-                await to_thread.run_sync(_copy, value, file)
+        async with _parsed(parser) as form:
+            for name, value in form.multi_items():
+                if not isinstance(value, UploadFile):
+                    fields |= {name: value.strip()} if value.strip() else {}
+                elif value.filename:
+                    file = folder / _safe_name(value.filename)
+                    await to_thread.run_sync(_copy, value, file)
     except MultiPartException as exc:
         raise HTTPException(400, f"This form cannot be read: {exc.message}") from None
     except OSError as exc:
@@ -81,10 +83,19 @@ async def _bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes]:
         yield chunk
 
 
+@asynccontextmanager
+async def _parsed(parser: MultiPartParser) -> AsyncGenerator[FormData]:
+    form = await parser.parse()
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
 def _copy(upload: UploadFile, target: Path) -> None:
     # Starlette's file has no name, and vanishes with this process.
-    with upload.file as source, open_private(target) as file:
-        shutil.copyfileobj(source, file, _MB)
+    with open_private(target) as file:
+        shutil.copyfileobj(upload.file, file, _MB)
 
 
 def _safe_name(name: str) -> str:

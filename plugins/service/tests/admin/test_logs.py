@@ -59,8 +59,10 @@ def lines_of(text: str) -> str:
     return text.partition('aria-label="Lines"')[2]
 
 
-async def test_the_log_shows_masked_lines_of_hosts_and_plugins(make_host: MakeHost):
-    logging.getLogger("standards_mcp").setLevel(logging.INFO)
+async def test_the_log_shows_masked_lines_of_hosts_and_plugins(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
     async with served_over_http(make_host({"desk": DeskPlugin}, server=SERVER)) as url:
         async with http_client(url) as client:
             for where in ("", "nowhere"):
@@ -137,7 +139,15 @@ async def test_the_audit_log_is_shown_with_the_state_of_its_chain(make_host: Mak
             b"".join(lines).replace(b'"ok"', b'"no"'),
             b"".join([*lines[:1], *lines[2:]]),
             b"".join([*lines, HOSTILE.encode("utf-8", "surrogatepass"), b"\n"]),
-            b"".join([*lines, b"[" * 50_000, b"\n", b"\xff\n", b'{"time": 5, "plugin": [], "x": "\\ud800"}\n']),
+            b"".join(
+                [
+                    *lines,
+                    b"[" * 50_000,
+                    b"\n",
+                    b"\xff\n",
+                    b'{"time": 5, "plugin": [], "x": "\\ud800"}\n',
+                ]
+            ),
         ):
             file.write_bytes(broken)
             text = await page(url, "?log=audit")
