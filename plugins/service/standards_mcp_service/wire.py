@@ -58,7 +58,8 @@ class BoundedProtocol(H11Protocol):
             self._has_begun = True
         super().data_received(data)
         if self.scope:  # the app has not begun to answer yet
-            self.scope["state"][EXTEND] = self._extend
+            state = cast("dict[str, Any]", self.scope.get("state"))
+            state[EXTEND] = self._extend
         self._update_timer()
 
     def _extend(self, most_bytes: int, seconds: float) -> None:

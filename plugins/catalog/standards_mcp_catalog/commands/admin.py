@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
 
 from pydantic import SecretStr
 from typing_extensions import override
@@ -112,12 +112,16 @@ def _facts(stats: CatalogStats) -> Mapping[str, str]:
     if stats.size_bytes is not None:
         facts["Size"] = f"{stats.size_bytes / 1e6:,.1f} MB"
     for key, value in stats.details.items():
-        is_counts = isinstance(value, Mapping)
-        fact = (
-            ", ".join(f"{name} {count:,}" for name, count in value.items()) if is_counts else value
-        )
-        facts[key.replace("_", " ").capitalize()] = fact
+        if isinstance(value, Mapping):
+            counts = cast("Mapping[str, int]", value)
+            facts[_label(key)] = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        else:
+            facts[_label(key)] = value
     return {label: str(fact) for label, fact in facts.items()}
+
+
+def _label(key: str) -> str:
+    return key.replace("_", " ").capitalize()
 
 
 class _JobProgress(ProgressLine):
@@ -179,6 +183,8 @@ def _no_catalog() -> NoReturn:
 
 def _result(report: Report, errors: Sequence[str], folder: str) -> tuple[Any, ...]:
     """Return an ``ImportResult``; the folder of the file is left out of its texts."""
+    from standards_mcp_catalog.importing.report import KEPT_PER_REASON
+
     would = "would be " if report.dry_run else ""
     counts = {
         "Read": report.read,
@@ -195,9 +201,9 @@ def _result(report: Report, errors: Sequence[str], folder: str) -> tuple[Any, ..
     noted = [problem for problem in report.problems if not problem.skipped]
     lists = {
         "Skipped, by reason": _reasons(report.skipped),
-        "Skipped": [str(problem) for problem in skipped],
+        f"Skipped, the first {KEPT_PER_REASON} of each reason": [str(item) for item in skipped],
         "Corrected, by reason": _reasons(report.notes),
-        "Corrected": [str(problem) for problem in noted],
+        f"Corrected, the first {KEPT_PER_REASON} of each reason": [str(item) for item in noted],
     }
     if errors:
         message = errors[0].removeprefix("Error: ")

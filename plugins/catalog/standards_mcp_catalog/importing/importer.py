@@ -138,7 +138,7 @@ class _Import:
         on_read: Callable[[Report], None] | None,
     ) -> None:
         self._store, self._staging, self._options = store, staging, options
-        self._on_read = on_read or (lambda _: None)
+        self._on_read = on_read
         self._is_selected = _record_filter(options.selection)
         self.report = Report(dry_run=options.dry_run)
 
@@ -160,11 +160,12 @@ class _Import:
             else:
                 self._read_record(item, number)
         report.documents += (report.read, report.crosswalk_rows) > before
-        self._on_read(report)
+        if self._on_read:
+            self._on_read(report)
 
     def _read_record(self, record: StandardRecord, number: int) -> None:
         self.report.read += 1
-        if self.report.read % _BATCH == 0:
+        if self._on_read and self.report.read % _BATCH == 0:
             self._on_read(self.report)
         state = self._staging.add(record, number, selected=self._is_selected(record))
         self.report.collapsed += state != "new"

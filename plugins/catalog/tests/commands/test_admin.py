@@ -55,7 +55,7 @@ def test_an_import_reports_counts_rejected_records_and_progress(settings: Catalo
     message, is_error, counts, lists = imported(settings, text, told)
     assert (message, is_error) == ("1 record written.", False)
     assert counts == {"Read": 2, "Records added": 1, "Skipped": 1}
-    assert lists["Skipped"] == ["own.csv: line 3 (A.2): no text"]
+    assert lists["Skipped, the first 20 of each reason"] == ["own.csv: line 3 (A.2): no text"]
     assert told[0][0] == "Opening the catalog"
     assert ("Reading records", 2, 0) in told
     assert told[-1] == ("Embedding and indexing new texts", 1, 1)
@@ -77,7 +77,10 @@ def test_options_and_refusals_are_those_of_the_command(settings: CatalogSettings
     message, is_error, _, lists = imported(settings, "<html>no table</html>")
     assert is_error
     assert message.startswith("Nothing could be read, and nothing is changed.")
-    assert any("own.csv" in line and "/" not in line.split(":")[0] for line in lists["Skipped"])
+    assert any(
+        "own.csv" in line and "/" not in line.split(":")[0]
+        for line in lists["Skipped, the first 20 of each reason"]
+    )
 
 
 def test_addresses_of_the_network_of_the_service_are_refused(settings: CatalogSettings):
@@ -85,7 +88,7 @@ def test_addresses_of_the_network_of_the_service_are_refused(settings: CatalogSe
     arguments = page.importer.arguments("http://169.254.169.254/latest", {})
     _, is_error, _, lists = run_import(arguments, lambda *_: None)
     assert is_error
-    assert "is not a public address" in lists["Skipped"][0]
+    assert "is not a public address" in lists["Skipped, the first 20 of each reason"][0]
 
 
 def test_a_damaged_catalog_is_an_error(settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch):

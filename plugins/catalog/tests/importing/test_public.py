@@ -34,7 +34,7 @@ def test_a_public_address_is_accepted(address: str):
 
 
 class Redirecting(QuietHandler):
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         if self.path == "/redirect":
             self.reply(302, location=self.headers["Host"].join(("http://", "/secret")))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -144,7 +145,9 @@ def _shown(name: str, server: ServerPlugin) -> ShownServer:
     assert server.approvals  # noqa: S101  - the caller has checked it
     changes, shown = server.approvals.changes, list[ShownChange]()
     for change in changes[:_MAX_CHANGES]:
-        title, _, text = difference([change], _MAX_CHARACTERS).partition("\n")
-        is_whole = text == difference([change]).partition("\n")[2]
+        sizes = [len(json.dumps(each)) for each in (change.before, change.after)]
+        is_whole = sum(sizes) <= _MAX_CHARACTERS
+        text = difference([change], None if is_whole else _MAX_CHARACTERS)
+        title, _, text = text.partition("\n")
         shown.append(ShownChange(title, change.digest, text.split("\n"), is_whole))
     return ShownServer(name, server.approvals.problem, shown, len(changes) - len(shown))

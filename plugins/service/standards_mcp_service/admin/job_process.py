@@ -11,18 +11,21 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import write_private
 
+from .contributed import Progress
+
 PROGRESS: Final = "progress.json"
 RESULT: Final = "result.json"
+_Function: TypeAlias = Callable[[Mapping[str, Any], Progress], Iterable[Any]]
 _NICENESS: Final = 10
 _WRITE_SECONDS: Final = 0.3
 
@@ -37,14 +40,20 @@ def main() -> None:
     folder = Path(order["folder"])
     try:
         module, _, name = order["function"].partition(":")
-        result = getattr(import_module(module), name)(order["arguments"], _Progress(folder))
+        function: _Function = getattr(import_module(module), name)
+        result = [*function(order["arguments"], _Progress(folder))]
     except (StandardsMcpError, click.ClickException) as exc:
         text = exc.format_message() if isinstance(exc, click.ClickException) else str(exc)
-        result = text, True, {}, {}
+        result = _error(text)
     except Exception as exc:  # noqa: BLE001  - the page shows it
         traceback.print_exc()
-        result = f"The import failed: {type(exc).__name__}: {exc}", True, {}, {}
-    write_whole(folder / RESULT, list(result))
+        result = _error(f"The import failed: {type(exc).__name__}: {exc}")
+    write_whole(folder / RESULT, result)
+
+
+def _error(message: str) -> list[Any]:
+    """Return an `ImportResult` with an error."""
+    return [message, True, {}, {}]
 
 
 def _end_with_service() -> None:

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,7 +74,7 @@ class RecentLog(logging.Handler):
         return [*reversed(self._lines.copy())]
 
     @contextmanager
-    def attached(self) -> Iterator[None]:
+    def attached(self) -> Generator[None]:
         """Keep lines while the context is open."""
         # The host's records do not reach the root logger.
         loggers = logging.getLogger(), logging.getLogger("standards_mcp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ from .contributed import AdminPage, Importer, Table, pages_of
 from .controls import RefusedError
 from .jobs import Jobs
 from .uploads import FORM, receive
+
+log = logging.getLogger("standards_mcp.service")
 
 _REFRESH_SECONDS: Final = 2
 _CONTENT_SECONDS: Final = 10.0
@@ -94,6 +97,9 @@ class PluginPage:
             return {}, (), str(exc)
         except TimeoutError:
             return {}, (), f"The content did not come within {_CONTENT_SECONDS:.0f} seconds."
+        except Exception as exc:
+            log.exception("a page of a plugin failed", extra={"plugin": self._plugin})
+            return {}, (), f"The plugin failed: {type(exc).__name__}. The log says more."
 
     async def post(self, request: Request, principal: Principal) -> Response:
         """Start an import, or cancel the running one."""

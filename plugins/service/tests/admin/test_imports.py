@@ -41,12 +41,16 @@ def state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDARDS_MCP_STATE_DIR", str(Path("state").absolute()))
 
 
-async def test_the_page_shows_content_as_text_and_a_form(monkeypatch: pytest.MonkeyPatch):
-    async with shelved(monkeypatch, odd=OddPlugin, bad=BadPlugin) as (host, url):
+async def test_the_page_shows_content_as_text_and_a_form(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async with shelved(monkeypatch, odd=OddPlugin, bad=BadPlugin) as (_, url):
         page = await page_text(url)
         tools = await page_text(url, "tools")
         monkeypatch.setattr(ShelfPage, "problem", "The <shelf> fell.")
         fallen = await page_text(url)
+        monkeypatch.setattr(ShelfPage, "content", lambda _: 1 / 0)
+        assert "The plugin failed: ZeroDivisionError." in await page_text(url)
     for part in (
         "<h1>The &lt;shelf&gt;</h1>",
         "<dt>Books</dt><dd>7 &lt;i&gt;</dd>",
@@ -60,7 +64,7 @@ async def test_the_page_shows_content_as_text_and_a_form(monkeypatch: pytest.Mon
     assert 'href="shelf">The &lt;shelf&gt;</a>' in tools
     assert "<h1>Tools</h1>" in tools  # not that of the plugin
     assert "The &lt;shelf&gt; fell." in fallen
-    assert "register_admin_page failed" in host.manager.records["bad"].reason
+    assert "a page of a plugin is left out" in caplog.messages
 
 
 async def test_an_import_is_shown_while_it_runs_and_at_its_end(
@@ -313,7 +317,7 @@ async def test_nothing_is_imported_without_a_line_where_the_audit_log_is_require
     assert events == ["audit resumed", "import is about to begin", "import began", "import ended"]
 
 
-async def test_a_disabled_plugin_has_no_page(make_host: MakeHost, monkeypatch: pytest.MonkeyPatch):
+async def test_a_disabled_plugin_has_no_page(monkeypatch: pytest.MonkeyPatch):
     async with shelved(monkeypatch) as (host, url):
         sections = {"shelf": host.settings.section("shelf").model_copy(update={"enabled": False})}
         changed = host.settings.model_copy(update={"plugins": sections})
