@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ TABLE = "code,text,jurisdiction,set_title,subject\nA.1,Students tie knots.,Ownla
 
 
 @pytest.fixture
-def settings(starter_catalog: Path) -> CatalogSettings:
-    shutil.copytree(starter_catalog, "catalog")
-    return CatalogSettings(path=Path("catalog").absolute())
+def settings(own_catalog: Path) -> CatalogSettings:
+    return CatalogSettings(path=own_catalog)
 
 
 def imported(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -28,9 +27,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="workers are forked"),
 ]
 SETTINGS = """
-[plugins.catalog]
-path = "catalog"
-
 [server]
 admin = true
 port = 0
@@ -57,9 +53,7 @@ def table(name: str, count: int) -> bytes:
 
 
 @asynccontextmanager
-async def served(starter: Path) -> AsyncGenerator[tuple[Peer, str]]:
-    if not Path("catalog").exists():
-        shutil.copytree(starter, "catalog")
+async def served() -> AsyncGenerator[tuple[Peer, str]]:
     file = Path("standards-mcp.toml")
     file.write_text(SETTINGS, encoding="utf-8")
     peer = Peer("serve", "--transport", "http")
@@ -96,8 +90,9 @@ async def find(url: str, text: str) -> str:
     return str(answer)
 
 
-async def test_calls_go_on_during_an_import_that_all_workers_show(starter_catalog: Path):
-    async with served(starter_catalog) as (_, url):
+@pytest.mark.usefixtures("own_catalog")
+async def test_calls_go_on_during_an_import_that_all_workers_show():
+    async with served() as (_, url):
         calls, workers = list[str](), set[str]()
         is_over = anyio.Event()
 
@@ -124,8 +119,9 @@ async def test_calls_go_on_during_an_import_that_all_workers_show(starter_catalo
             )
 
 
-async def test_a_killed_service_leaves_the_catalog_whole_and_says_so(starter_catalog: Path):
-    async with served(starter_catalog) as (peer, url):
+@pytest.mark.usefixtures("own_catalog")
+async def test_a_killed_service_leaves_the_catalog_whole_and_says_so():
+    async with served() as (peer, url):
         assert (await upload(url, table("B", 4000))).status_code == 303
         await until_page(url, "Embedding and indexing new texts: ")
         log = peer.log()
@@ -133,7 +129,7 @@ async def test_a_killed_service_leaves_the_catalog_whole_and_says_so(starter_cat
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         await until(lambda: not any(map(is_running, pids[:-1])))
-    async with served(starter_catalog) as (_, url):
+    async with served() as (_, url):
         text = await page(url)
         assert "The service ended while the import was running." in text
         assert not [*Path().rglob("own.csv")]
