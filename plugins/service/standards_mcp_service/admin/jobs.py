@@ -123,13 +123,20 @@ class Jobs:
             private_folder(self._folder)
             lock = self._try_lock()
             if lock is not None:
-                private_folder(self.upload_folder)
+                self._make_upload_folder(lock)
         except OSError as exc:
             why = f"The folder {self._folder} cannot be written: {reason_of(exc)}."
             raise RefusedError(f"Nothing is imported. {why}") from None
         if lock is None:
             raise RefusedError("Another import is running. Wait until it ends, or cancel it.")
         return lock
+
+    def _make_upload_folder(self, lock: filelock.BaseFileLock) -> None:
+        try:
+            private_folder(self.upload_folder)
+        except OSError:
+            lock.release()
+            raise
 
     def abandon(self, lock: filelock.BaseFileLock) -> None:
         """Remove the file of an import that was not started, and release the lock."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, cast
 
-from anyio import to_thread
-from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
+from typing_extensions import override
 
 from standards_mcp.files import open_private
 from standards_mcp.transports import reason_of
@@ -50,27 +47,51 @@ async def receive(request: Request, folder: Path, max_bytes: int) -> Upload:
         raise HTTPException(415, "This address accepts forms of the page only.")
     extend: Callable[[int, float], None] = request.scope["state"][EXTEND]
     extend(max_bytes + _FORM_BYTES, _SECONDS)
-    parser = MultiPartParser(
-        request.headers,
-        _bounded(request, max_bytes),
-        max_files=1,
-        max_fields=_MAX_FIELDS,
-        max_part_size=_FIELD_BYTES,
-    )
-    fields, file = dict[str, str](), None
+    parser = _Parser(request, folder, max_bytes)
     try:
-        async with _parsed(parser) as form:
-            for name, value in form.multi_items():
-                if not isinstance(value, UploadFile):
-                    fields |= {name: value.strip()} if value.strip() else {}
-                elif value.filename:
-                    file = folder / _safe_name(value.filename)
-                    await to_thread.run_sync(_copy, value, file)
+        form = await parser.parse()
     except MultiPartException as exc:
         raise HTTPException(400, f"This form cannot be read: {exc.message}") from None
     except OSError as exc:
         raise HTTPException(507, f"The file cannot be saved: {reason_of(exc)}.") from None
-    return Upload(fields, file)
+    finally:
+        parser.close()
+    texts = [(name, value.strip()) for name, value in form.multi_items() if isinstance(value, str)]
+    return Upload({name: text for name, text in texts if text}, parser.path)
+
+
+class _Parser(MultiPartParser):
+    """Writes the file of a form to a folder, since the temporary folder may be in memory.
+
+    Attributes:
+        path: The file; None if the user has chosen none.
+    """
+
+    def __init__(self, request: Request, folder: Path, max_bytes: int) -> None:
+        super().__init__(
+            request.headers,
+            _bounded(request, max_bytes),
+            max_files=1,
+            max_fields=_MAX_FIELDS,
+            max_part_size=_FIELD_BYTES,
+        )
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self.path: Path | None = None
+
+    @override
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        upload = self._current_part.file
+        if upload and upload.filename:
+            self.path = self._folder / _safe_name(upload.filename)
+            upload.file = self._file = cast("BinaryIO", open_private(self.path))
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in (self._file, *self._files_to_close_on_error):
+            if file:
+                file.close()
 
 
 async def _bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes]:
@@ -81,21 +102,6 @@ async def _bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes]:
             most = f"The file is too large: at most {max_bytes // _MB:,} MB are accepted here."
             raise HTTPException(413, f"{most} Import it with a command on the service's machine.")
         yield chunk
-
-
-@asynccontextmanager
-async def _parsed(parser: MultiPartParser) -> AsyncGenerator[FormData]:
-    form = await parser.parse()
-    try:
-        yield form
-    finally:
-        await form.close()
-
-
-def _copy(upload: UploadFile, target: Path) -> None:
-    # Starlette's file has no name, and vanishes with this process.
-    with open_private(target) as file:
-        shutil.copyfileobj(upload.file, file, _MB)
 
 
 def _safe_name(name: str) -> str:

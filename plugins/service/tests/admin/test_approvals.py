@@ -173,3 +173,16 @@ async def test_an_approval_that_cannot_be_saved_is_refused(make_host: MakeHost):
         assert refused.status_code == 409
         assert "Make the state folder writable" in refused.text
         assert served(host) == ["peer_change"]
+
+
+async def test_an_approval_reaches_other_workers_by_the_file(make_host: MakeHost):
+    async with changed(make_host, tool("echo", "New.")) as (host, url):
+        table = entry(Path("peer"))
+        other = make_host(servers={"peer": table}, server={"port": 0, "admin": True})
+        async with served_over_http(other) as other_url:
+            (shown,) = digests(await page(url))
+            assert digests(await page(other_url)) == [shown]
+            assert (await approve(other_url, shown)).status_code == 303
+            # As after the redirect of a form that the other worker has answered.
+            assert digests(await page(url, "?approved=it")) == []
+            assert served(host) == served(other) == ["peer_echo", "peer_change"]
