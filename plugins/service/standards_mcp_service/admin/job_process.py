@@ -14,18 +14,19 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import write_private
 
-from .contributed import Progress
+if TYPE_CHECKING:
+    from .contributed import Progress  # its imports cost time and memory
 
 PROGRESS: Final = "progress.json"
 RESULT: Final = "result.json"
-_Function: TypeAlias = Callable[[Mapping[str, Any], Progress], Iterable[Any]]
+_Function: TypeAlias = "Callable[[Mapping[str, Any], Progress], Iterable[Any]]"
 _NICENESS: Final = 10
 _WRITE_SECONDS: Final = 0.3
 

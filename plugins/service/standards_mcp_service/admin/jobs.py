@@ -243,7 +243,10 @@ class Jobs:
             try:
                 result = _read_result(self._run / RESULT)
             except (OSError, ValueError):  # it was killed, or crashed in native code
-                outcome, lists = "failed", {"Its last words": _last_lines(self._run / "stderr")}
+                outcome, lists = (
+                    "failed",
+                    {"Last lines of its process": _last_lines(self._run / "stderr")},
+                )
             else:
                 outcome, message = "failed" if result.is_error else "done", result.message
                 counts, lists = dict(result.counts), _bounded(result)

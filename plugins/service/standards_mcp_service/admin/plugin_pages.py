@@ -68,7 +68,7 @@ class PluginPage:
         importer = self._page.importer
         state = self.jobs.state() if importer else None
         is_running = state is not None and not state.outcome
-        facts, tables, failure = await self._content()
+        facts, tables, failure = await self._content(is_running=is_running)
         is_refreshed = is_running and "refresh" in request.query_params
         response = self._show(
             request,
@@ -89,7 +89,10 @@ class PluginPage:
             response.headers["refresh"] = str(_REFRESH_SECONDS)
         return response
 
-    async def _content(self) -> tuple[Mapping[str, str], Sequence[Table], str]:
+    async def _content(self, *, is_running: bool) -> tuple[Mapping[str, str], Sequence[Table], str]:
+        """Return facts, tables, and why there are none; nothing while an import runs."""
+        if is_running:  # the page would read all of the data every two seconds
+            return {}, (), ""
         try:
             with anyio.fail_after(_CONTENT_SECONDS):
                 return (*await self._page.content(), "")
