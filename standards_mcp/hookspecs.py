@@ -92,6 +92,15 @@ def register_backup() -> Any:
 
 
 @hookspec
+def register_admin_page() -> Any:
+    """Return the plugin's page on the admin page of the service over HTTP, or None.
+
+    See ``standards_mcp_service.admin.contributed.AdminPage``.
+    """
+    return None
+
+
+@hookspec
 def lifespan() -> AbstractAsyncContextManager[None]:
     """Return a context manager that stays open while the server runs.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from ._utils.full_disk import reason_of
+    from ._utils.logs import PlainFormatter
     from ._utils.secrets import MASK, looks_secret, mask, masked_data
     from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord, Observer
     from .calls.context import HostContext, Principal
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from .loading.providers import provider_of
     from .loading.records import PluginKind, PluginRecord, Status
     from .loading.switching import newly_loaded, with_plugin_switched
+    from .remote.approvals import Change, difference
+    from .remote.external import ServerPlugin, server_of
     from .remote.sign_in import Account
     from .server.answers import (
         CLIENT_LEFT,
@@ -82,6 +85,7 @@ __all__ = [
     "Answer",
     "AuthSettings",
     "CallRecord",
+    "Change",
     "Context",
     "Host",
     "HostContext",
@@ -90,6 +94,7 @@ __all__ = [
     "JwtSettings",
     "Observer",
     "OidcSettings",
+    "PlainFormatter",
     "PluginKind",
     "PluginRecord",
     "PluginRoutes",
@@ -99,6 +104,7 @@ __all__ = [
     "Scope",
     "Selection",
     "ServerAuth",
+    "ServerPlugin",
     "Settings",
     "Start",
     "Status",
@@ -108,6 +114,7 @@ __all__ = [
     "change_config",
     "check_health",
     "definition_tokens",
+    "difference",
     "disabled_reason",
     "error_result",
     "file_to_change",
@@ -122,6 +129,7 @@ __all__ = [
     "reason_of",
     "refused",
     "reload_from_sources",
+    "server_of",
     "services_health",
     "settings_without_profile",
     "tool_failure",
@@ -221,6 +229,7 @@ class Transport:
 # From light to heavy: a command that needs a few settings does not import the server.
 _MODULES: Final = (
     "._utils.full_disk",
+    "._utils.logs",
     "._utils.secrets",
     ".config.models.http",
     ".config.models.settings",
@@ -238,6 +247,8 @@ _MODULES: Final = (
     ".loading.providers",
     ".loading.health",
     ".host",
+    ".remote.approvals",
+    ".remote.external",
     ".remote.sign_in",
     ".server.answers",
     ".server.routes",

@@ -12,8 +12,13 @@ import standards_mcp
 from standards_mcp import hookspecs
 
 PACKAGE = Path(standards_mcp.__file__).parent
-BACKUP = PACKAGE.parent / "plugins" / "backup" / "standards_mcp_backup"
-"""It comes in the host's wheel, too, and calls one hook."""
+PLUGINS = PACKAGE.parent / "plugins"
+CALLERS = (
+    PACKAGE,
+    PLUGINS / "backup" / "standards_mcp_backup",
+    PLUGINS / "service" / "standards_mcp_service",
+)
+"""The host, and the packages of its wheel that call a hook."""
 HOOKS: dict[str, Callable[..., Any]] = {
     name: value
     for name, value in vars(hookspecs).items()
@@ -33,5 +38,5 @@ def test_a_hook_says_what_it_is_for(name: str):
 
 def test_a_hook_is_called_by_the_host(name: str):
     calls = re.compile(rf'(call|each|_read|_returned)\((\w+(\.\w+)*, )+"{name}"[,)]')
-    modules = [*PACKAGE.rglob("*.py"), *BACKUP.rglob("*.py")]
+    modules = [path for package in CALLERS for path in package.rglob("*.py")]
     assert any(calls.search(path.read_text("utf-8")) for path in modules)

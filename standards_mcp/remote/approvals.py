@@ -76,6 +76,11 @@ class Change:
         return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
 
     @property
+    def digest(self) -> str:
+        """The SHA-256 of the change, to approve exactly the version that was shown."""
+        return digest({"key": self.key, "before": self.before, "after": self.after})
+
+    @property
     def reason(self) -> str:
         """Why the item is not served."""
         how = "it is new" if self.before is None else "its definition changed"

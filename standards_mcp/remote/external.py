@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from anyio import to_thread
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import CALLER, HostContext
@@ -22,10 +23,10 @@ from standards_mcp.contributions.selection import Contributions
 from standards_mcp.contributions.skills import files_of
 from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
-from standards_mcp.loading.records import PluginInfo, PluginKind
+from standards_mcp.loading.records import PluginInfo, PluginKind, PluginRecord
 from standards_mcp.plugin import Health, PluginContext
 
-from .approvals import Approvals, Key, digest, key_of
+from .approvals import Approvals, Change, Key, digest, key_of
 from .definitions import (
     NotApprovedError,
     Origin,
@@ -73,6 +74,13 @@ def server_records(
         )
         for name, section in servers.items()
     ]
+
+
+def server_of(record: PluginRecord) -> ServerPlugin | None:
+    """Return the plugin of a record if it is another MCP server, else None."""
+    plugin = record.plugin
+    # `isinstance` would also read the `__class__` of the plugin, which may raise or lie.
+    return cast("ServerPlugin", plugin) if issubclass(type(plugin), ServerPlugin) else None
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
@@ -214,6 +222,17 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             routes=tuple(read_route(name, route) for route in routes),
             skills=skills,
         )
+
+    async def approve(self, changes: Sequence[Change]) -> None:
+        """Approve definitions, and serve them at once; other processes follow in a second.
+
+        Raises:
+            OSError: The approval cannot be saved.
+        """
+        if self.approvals:
+            await to_thread.run_sync(self.approvals.approve, changes)
+            self.read(self.listing)
+            self.on_change()
 
     def _each(
         self, listing: Mapping[str, Any], kind: str, read: Callable[[Mapping[str, Any]], _C]

@@ -65,6 +65,13 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         return CatalogBackup(path, Engine(path / "index", local.model, local.api_key))
 
     @hookimpl
+    def register_admin_page(self) -> object:
+        """Return the page that shows what is loaded, and imports."""
+        from .commands.admin import CatalogPage
+
+        return CatalogPage(self.settings, lambda: self.context.service(Catalog))
+
+    @hookimpl
     async def check_health(self) -> Health:
         """Try everything that a search needs."""
         catalog = self.context.service(Catalog)

@@ -81,7 +81,7 @@ def verify(files: Sequence[Path], *, has_older: bool) -> Verdict:
     Raises:
         OSError: A file cannot be read.
     """
-    verifier = _Verifier(has_older)
+    verifier = _Verifier(has_older=has_older)
     for place, line in _lines(files):
         if problem := verifier.add(place, line):
             verifier.verdict.problem = f"{place}: {problem}"
@@ -92,6 +92,16 @@ def verify(files: Sequence[Path], *, has_older: bool) -> Verdict:
         if not chain.is_ended
     ]
     return verifier.verdict
+
+
+def verify_part(lines: Iterable[bytes]) -> str:
+    """Return where lines in the middle of a log are broken, or "" if they follow each other."""
+    verifier = _Verifier(has_older=True, is_part=True)
+    problems = (
+        (number, problem) for number, line in enumerate(lines, 1)
+        if (problem := verifier.add(str(number), line))
+    )  # fmt: skip
+    return next((f"line {number} of these: {problem}" for number, problem in problems), "")
 
 
 def _lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
@@ -105,12 +115,17 @@ def _lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 class _Verifier:
-    """Checks one line after the other."""
+    """Checks one line after the other.
 
-    def __init__(self, has_older: bool) -> None:  # noqa: FBT001  - of `verify`
+    Args:
+        has_older: See `verify`.
+        is_part: True if the lines before the first one are not read.
+    """
+
+    def __init__(self, *, has_older: bool, is_part: bool = False) -> None:
         self.verdict = Verdict()
         self.chains: dict[str, _Chain] = {}
-        self._has_older = has_older
+        self._has_older, self._is_part = has_older, is_part
         self._recent = deque[str](maxlen=_REMEMBERED)
 
     def add(self, place: str, line: bytes) -> str:
@@ -157,7 +172,7 @@ class _Verifier:
 
     def _problem_of_first(self, place: str, name: str, number: int, previous: str) -> str:
         is_linked = number == 1 and (not previous or previous in self._recent)
-        if is_linked:
+        if is_linked or self._is_part:
             return ""
         problem = f"chain {name} begins with entry {number}, and the lines before it are missing"
         if not self._has_older or (number == 1 and self.chains):

@@ -83,7 +83,7 @@ class Health:
         audit: Audit | None = None,
     ) -> None:
         self._host, self.version, self._principal_of = host, version, principal_of
-        self._audit = audit
+        self.audit = audit
         self._began = time.monotonic()
         self.services: TtlCache[Healths] = TtlCache(partial(services_health, host.manager))
         self.plugins: TtlCache[Healths] = TtlCache(partial(check_health, host.manager))
@@ -105,7 +105,7 @@ class Health:
 
     async def _ready(self, _: Request) -> JSONResponse:
         # Retry the audit log each time: while calls are refused, nothing else writes to it.
-        refuses_calls = self._audit and self._audit.is_required and self._audit.check()
+        refuses_calls = self.audit and self.audit.is_required and self.audit.check()
         services = (await self.services()).values()
         if refuses_calls or any(service.status == "failed" for service in services):
             return JSONResponse({"status": "not ready"}, 503)
@@ -116,8 +116,8 @@ class Health:
         if not self._principal_of(request).holds(ADMIN):
             return JSONResponse(basic_facts)
         services, health = await self.services(), await self.plugins()
-        audit = {"status": "ok" if self._audit else "off"}
-        if problem := self._audit and self._audit.check():
+        audit = {"status": "ok" if self.audit else "off"}
+        if problem := self.audit and self.audit.check():
             audit = {"status": "failed", "reason": problem}
         records = self._host.manager.records
         is_healthy = (

@@ -32,7 +32,8 @@ def templates_in(folder: Path, host: Host) -> Environment:
         # Control characters become visible, such as the ones for right-to-left text.
         if not isinstance(value, str) or isinstance(value, Markup):
             return value
-        return printable(host.mask(value).replace("\r\n", "\n"))
+        text = printable(host.mask(value).replace("\r\n", "\n"))
+        return text.encode("utf-8", "backslashreplace").decode()  # surrogates
 
     return Environment(
         autoescape=True,

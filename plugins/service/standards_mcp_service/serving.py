@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,7 +100,8 @@ async def serve_http(
     async with traced(host, "tcp", version):
         with open_audit(host, "http", version) as audit:
             service = _Service(server, host, principals, audit, reloading)
-            await service.serve(listening, on_open)
+            async with service.admin.running() if service.admin else nullcontext():
+                await service.serve(listening, on_open)
 
 
 class _Service:
@@ -133,20 +134,22 @@ class _Service:
         pages = Pages(host, principal_of, plugin_routes, rest)
         if settings.rest:
             routes += rest.routes()
-        metrics = None
+        metrics, self.admin = None, None
         if settings.metrics:
             metrics = Metrics(host, health, audit, self._in_flight, self._sessions)
             routes.append(metrics.route(principal_of))
         if settings.admin:
+            from .admin.actions import Actions  # noqa: PLC0415  - only if it is configured
             from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
             from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
             from .admin.tokens import TokenPages  # noqa: PLC0415  - as above
 
             controls = None
             if reloading:
-                controls = Controls(host, reloading, server, audit)
+                controls = Controls(host, reloading, server, Actions(host, audit))
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += [*admin.routes(), *TokenPages(host, admin).routes()]
+            self.admin = admin
         self._people = _people_of(host)
         routes += self._people.routes() if self._people else []
         if settings.card:

@@ -23,6 +23,10 @@ _INCOMPLETE_STATES: Final = (h11.IDLE, *_UNREAD_STATES)
 _CLOSE_HEADER: Final = (b"connection", b"close")
 
 
+EXTEND: Final = "extend_limits"
+"""A key in the state of a request: a function that raises its limits, in bytes and seconds."""
+
+
 class BoundedProtocol(H11Protocol):
     """Refuse a request that exceeds a limit on the wire, and stop reading after an early answer.
 
@@ -53,7 +57,16 @@ class BoundedProtocol(H11Protocol):
             self._stop_timer()
             self._has_begun = True
         super().data_received(data)
+        if self.scope:  # the app has not begun to answer yet
+            state = cast("dict[str, Any]", self.scope.get("state"))
+            state[EXTEND] = self._extend
         self._update_timer()
+
+    def _extend(self, most_bytes: int, seconds: float) -> None:
+        """Let the current request have more bytes and time, for a caller who may upload a file."""
+        self.conn.extend(most_bytes)
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self._time_out)
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
@@ -117,12 +130,17 @@ class _Connection(h11.Connection):
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(h11.SERVER)
-        self._max_wire_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
+        self._usual_wire_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
+        self._max_wire_bytes = self._usual_wire_bytes
         self._wire_bytes = self._body_bytes = self._parts = 0
         self.refusal: tuple[int, str] | None = None
         # Count the lines of headers and trailers first: to parse one takes two microseconds.
         self._extract_lines = self._receive_buffer.maybe_extract_lines
         self._receive_buffer.maybe_extract_lines = self._few_lines  # type: ignore[method-assign]
+
+    def extend(self, most_bytes: int) -> None:
+        """Let the body of the current request have so many bytes."""
+        self._max_wire_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
 
     def receive_data(self, data: bytes) -> None:
         """Count the received bytes, including the framing."""
@@ -138,6 +156,7 @@ class _Connection(h11.Connection):
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._wire_bytes = self._body_bytes = self._parts = 0
+            self._max_wire_bytes = self._usual_wire_bytes
         elif isinstance(event, h11.Data):
             self._parts += 1
             self._body_bytes += len(event.data)

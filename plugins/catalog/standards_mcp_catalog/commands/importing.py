@@ -18,6 +18,7 @@ from .workplace import ProgressLine, Workplace
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.files import Document
     from standards_mcp_catalog.importing.report import Item, Problem
+    from standards_mcp_catalog.importing.report import Report as ImportReport
     from standards_mcp_catalog.importing.selection import Selection
     from standards_mcp_catalog.records import StandardRecord
 
@@ -84,6 +85,23 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
     one of its values. Exit code 1 if nothing could be read from the sources or --strict refused
     them, 2 if the options are wrong.
     """
+    report, errors = import_with(workplace, ImportCommandOptions(**values))
+    code = 1 if errors or not report.has_effect else 0
+    return Report(report.to_dict(), lambda: "\n".join(report.lines()), code, errors)
+
+
+def import_with(
+    workplace: Workplace, options: ImportCommandOptions
+) -> tuple[ImportReport, list[str]]:
+    """Run an import.
+
+    Returns:
+        The report, and the error of a strict import.
+
+    Raises:
+        click.UsageError: The options are wrong.
+        CatalogError: The catalog cannot be read or written.
+    """
     from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.importer import (
         ImportOptions,
@@ -93,7 +111,6 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
     from standards_mcp_catalog.importing.selection import Selection
     from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
 
-    options = _Options(**values)
     if not all(map(clean, options.jurisdiction)):
         raise click.UsageError("--jurisdiction: the name is empty")
     wanted = () if options.new_name else options.jurisdiction
@@ -108,7 +125,7 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
     store, errors = workplace.embedded.store, list[str]()
     if not options.dry_run:
         store.check_changeable()
-    with divert_stdout(), ProgressLine() as progress:
+    with divert_stdout(), workplace.progress() as progress:
         documents = _documents(options, selection, workplace, progress)
         try:
             report = import_sources(
@@ -116,25 +133,24 @@ def import_command(workplace: Workplace, /, **values: Any) -> Report:
             )
         except StrictImportError as error:
             report, errors = error.report, [f"Error: {error}"]
-    code = 1 if errors or not report.has_effect else 0
-    return Report(report.to_dict(), lambda: "\n".join(report.lines()), code, errors)
+    return report, errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class ImportCommandOptions:
     """Arguments and options of `data import`."""
 
     sources: tuple[str, ...]
-    format_: Format
-    api: Literal["csp", "case"] | None
-    api_key: str
-    refresh: bool
-    jurisdiction: tuple[str, ...]
-    subject: tuple[str, ...]
-    grade: tuple[str, ...]
-    replace: bool
-    dry_run: bool
-    strict: bool
+    format_: Format = "auto"
+    api: Literal["csp", "case"] | None = None
+    api_key: str = ""
+    refresh: bool = False
+    jurisdiction: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()
+    grade: tuple[str, ...] = ()
+    replace: bool = False
+    dry_run: bool = False
+    strict: bool = False
 
     @property
     def new_name(self) -> str:
@@ -143,7 +159,10 @@ class _Options:
 
 
 def _documents(
-    options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
+    options: ImportCommandOptions,
+    selection: Selection,
+    workplace: Workplace,
+    progress: ProgressLine,
 ) -> Iterator[Iterable[Item]]:
     """Return an iterator over the items of each document, the starter set (if any) first."""
     from standards_mcp_catalog.importing.files import open_sources
@@ -162,13 +181,16 @@ def _documents(
     if options.api:
         documents = _from_api(options, selection, workplace, progress)
     else:
-        documents = open_sources(sources)
+        documents = open_sources(sources, workplace.web)
     name = proper_name(options.new_name)
     return chain(starter, read_documents(documents, options.format_, jurisdiction=name))
 
 
 def _from_api(
-    options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
+    options: ImportCommandOptions,
+    selection: Selection,
+    workplace: Workplace,
+    progress: ProgressLine,
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 

@@ -22,6 +22,7 @@ from standards_mcp_catalog.settings import CatalogSettings
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
+    from standards_mcp_catalog.importing.web import Web
     from standards_mcp_catalog.local.catalog import LocalCatalog
 
 _REDRAW_SECONDS = 0.1
@@ -34,11 +35,15 @@ class Workplace:
     Attributes:
         configured: Returns the catalog that searches use.
         state_folder: Returns the folder of the plugin's state.
+        progress: Returns a context that shows the progress of a command.
+        web: The HTTP client for addresses, if not the usual one.
     """
 
     settings: CatalogSettings
     configured: Callable[[], Catalog]
     state_folder: Callable[[], Path]
+    progress: Callable[[], ProgressLine] = lambda: ProgressLine()  # noqa: PLW0108  - it is below
+    web: Web | None = None
 
     @cached_property
     def embedded(self) -> LocalCatalog:

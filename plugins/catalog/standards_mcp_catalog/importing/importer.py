@@ -108,7 +108,7 @@ def import_sources(
     """Import *documents* into *store*, with the ancestors of the selected records.
 
     Args:
-        on_read: Called with the report so far after every document.
+        on_read: Called with the report so far after every document and every 500 records.
         progress: See `LocalStore.write`.
 
     Raises:
@@ -117,11 +117,9 @@ def import_sources(
         CatalogError: The store cannot be read or written.
     """
     with Staging() as staging:
-        import_ = _Import(store, staging, options or ImportOptions())
+        import_ = _Import(store, staging, options or ImportOptions(), on_read)
         for number, document in enumerate(documents):
             import_.read(document, number)
-            if on_read is not None:
-                on_read(import_.report)
         is_short = import_.report.read <= _SHORT
         with store.filling_without_index() if is_short else nullcontext():
             names = import_.finish_staging()
@@ -132,8 +130,15 @@ def import_sources(
 class _Import:
     """One import: `read` each document, then `finish_staging`, then `write` the changes."""
 
-    def __init__(self, store: LocalStore, staging: Staging, options: ImportOptions) -> None:
+    def __init__(
+        self,
+        store: LocalStore,
+        staging: Staging,
+        options: ImportOptions,
+        on_read: Callable[[Report], None] | None,
+    ) -> None:
         self._store, self._staging, self._options = store, staging, options
+        self._on_read = on_read
         self._is_selected = _record_filter(options.selection)
         self.report = Report(dry_run=options.dry_run)
 
@@ -155,9 +160,13 @@ class _Import:
             else:
                 self._read_record(item, number)
         report.documents += (report.read, report.crosswalk_rows) > before
+        if self._on_read:
+            self._on_read(report)
 
     def _read_record(self, record: StandardRecord, number: int) -> None:
         self.report.read += 1
+        if self._on_read and self.report.read % _BATCH == 0:
+            self._on_read(self.report)
         state = self._staging.add(record, number, selected=self._is_selected(record))
         self.report.collapsed += state != "new"
         if state == "other":

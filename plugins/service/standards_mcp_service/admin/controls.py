@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from anyio import to_thread
 
-from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
+from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.transports import (
     Host,
     HostServer,
@@ -21,13 +20,8 @@ from standards_mcp.transports import (
     reload_from_sources,
     settings_without_profile,
 )
-from standards_mcp_service.audit_log import Audit
 
-log = logging.getLogger("standards_mcp.service")
-
-
-class RefusedError(Exception):
-    """A change was not made, or is not in force; the text says why."""
+from .actions import Actions, RefusedError
 
 
 class UnconfirmedError(Exception):
@@ -45,7 +39,7 @@ class UnconfirmedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """A change of the configuration file.
 
     Attributes:
@@ -67,7 +61,6 @@ class Controls:
 
     Args:
         server: Notifies clients of changed lists.
-        audit: The audit log, if there is one.
 
     Attributes:
         reloading: Options for reloads.
@@ -78,12 +71,12 @@ class Controls:
         host: Host,
         reloading: ReloadOptions,
         server: HostServer,
-        audit: Audit | None,
+        actions: Actions,
     ) -> None:
         self.reloading = reloading
-        self._host, self._server, self._audit = host, server, audit
+        self._host, self._server, self._actions = host, server, actions
 
-    async def apply(self, change: Change, caller: str, confirmed: str) -> None:
+    async def apply(self, change: ConfigChange, caller: str, confirmed: str) -> None:
         """Make a change, and reload the configuration in all processes.
 
         Args:
@@ -97,16 +90,10 @@ class Controls:
         # Only what is confirmed is announced.
         await to_thread.run_sync(partial(edit, dry_run=True))
         fields = {"caller": caller, **change.facts}
-        try:
-            if self._audit:
-                self._audit.announce("configuration is about to change", fields)
-        except NotAuditedError as exc:
-            raise RefusedError(f"Nothing is changed. {exc}") from None
+        self._actions.announce("configuration is about to change", fields)
         is_changed = await to_thread.run_sync(edit)
         if is_changed:
-            log.info("the configuration is changed", extra=fields)
-            if self._audit:
-                self._audit.note("configuration changed", fields)
+            self._actions.note("configuration changed", fields)
         try:
             await reload_from_sources(self._host, self.reloading, self._server.notify_changed)
         except (StandardsMcpError, OSError) as exc:
@@ -117,7 +104,7 @@ class Controls:
             ) from None
         self.reloading.tell_others()
 
-    def _edit_file(self, change: Change, confirmed: str, *, dry_run: bool = False) -> bool:
+    def _edit_file(self, change: ConfigChange, confirmed: str, *, dry_run: bool = False) -> bool:
         """Change the configuration file; return False if no change was needed."""
         sources = self.reloading.sources
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -25,13 +26,25 @@ from standards_mcp_service.html import PAGE_HEADERS, style_sheet, templates_in
 from standards_mcp_service.listening import is_private
 from standards_mcp_service.sessions import Sessions
 
-from .controls import Change, Controls, RefusedError, UnconfirmedError
+from .actions import Actions, RefusedError
+from .approvals import ApprovalsPage
+from .controls import ConfigChange, Controls, UnconfirmedError
 from .facts import History, PluginFacts, plugin_facts
+from .logs import LogPage, RecentLog
+from .plugin_pages import plugin_pages
 from .switches import plugin_switch, tool_switch
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
+_OWN_PAGES: Final = {
+    "": "Overview",
+    "tools": "Plugins and tools",
+    "tokens": "Tokens",
+    "approvals": "Approvals",
+    "log": "Log",
+}
 _MAX_ROWS: Final = 20
+_MAX_TABLE_ROWS: Final = 500
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _OTHER_WORKER_SECONDS: Final = 2.0
@@ -63,6 +76,11 @@ class Admin:
         self._is_private = is_private(host.settings.server)
         self._templates = templates_in(_FOLDER, host)
         self._templates.filters["duration"] = _duration
+        actions = Actions(host, health.audit)
+        self._recent = RecentLog(host)
+        self._log_page = LogPage(host, self._recent, self.show)
+        self._approvals = ApprovalsPage(host, actions, self.show)
+        self._plugin_pages = plugin_pages(host, _OWN_PAGES, actions, self.show)
         shared = cast("MutableMapping[str, object]", self._templates.globals)
         shared.update(
             version=health.version,
@@ -70,19 +88,43 @@ class Admin:
             workers=host.settings.server.workers,
             uptime=lambda: timedelta(seconds=health.uptime()),
             most=_MAX_ROWS,
+            most_rows=_MAX_TABLE_ROWS,
             can_change=controls is not None,
+            links=lambda: [
+                *_OWN_PAGES.items(),
+                *((page.name, page.title) for page in self._plugin_pages if page.is_served),
+            ],
             can_sign_in=host.settings.server.auth.oidc is not None,
         )
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the pages."""
+        pages: list[tuple[str, str, Page]] = [
+            (PATH, "GET", self._overview),
+            (_TOOLS, "GET", self._tools),
+            (_TOOLS, "POST", self._switch),
+            (f"{PATH}/log", "GET", self._log_page.get),
+            (f"{PATH}/approvals", "GET", self._approvals.get),
+            (f"{PATH}/approvals", "POST", self._approvals.post),
+        ]
+        for page in self._plugin_pages:
+            pages += [(f"{PATH}/{page.name}", "GET", page.get)]
+            pages += [(f"{PATH}/{page.name}", "POST", page.post)]
         return [
-            self.route(PATH, "GET", self._overview),
-            self.route(_TOOLS, "GET", self._tools),
-            self.route(_TOOLS, "POST", self._switch),
+            *(self.route(path, method, page) for path, method, page in pages),
             # Whoever may not administer the service sees why, on a page with the same style.
             Route(f"{PATH}/style.css", style_sheet, methods=["GET"]),
         ]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Keep the last lines of the log while the context is open, and end its import then."""
+        with self._recent.attached():
+            try:
+                yield
+            finally:
+                for page in self._plugin_pages:
+                    await page.jobs.aclose()
 
     def route(self, path: str, method: str, page: Page) -> Route:
         """Return the route of a page for admins. A POST must come from a page of the service."""
@@ -189,7 +231,7 @@ class Admin:
         request: Request,
         principal: Principal,
         form: ImmutableMultiDict[str, str],
-        change: Change,
+        change: ConfigChange,
     ) -> Response | None:
         """Make the change of a form; return a page that asks to confirm it, or None if it is made.
 
@@ -210,7 +252,9 @@ class Admin:
             )
         return None
 
-    def show(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    def show(
+        self, request: Request, template: str, status: int = 200, /, **values: Any
+    ) -> Response:
         """Return a page of the templates."""
         path = request.url.path
         # Addresses are relative, so that the pages work below the path of a proxy, too.

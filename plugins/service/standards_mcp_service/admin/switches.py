@@ -20,12 +20,13 @@ from standards_mcp.transports import (
     with_tool_switched,
 )
 
-from .controls import Change, RefusedError
+from .actions import RefusedError
+from .controls import ConfigChange
 
 _LOADED = (Status.REGISTERED, Status.STARTED)
 
 
-def tool_switch(host: Host, declared: str, *, enabled: bool) -> Change:
+def tool_switch(host: Host, declared: str, *, enabled: bool) -> ConfigChange:
     """Return the change that serves a tool, or stops serving it.
 
     Args:
@@ -46,7 +47,7 @@ def tool_switch(host: Host, declared: str, *, enabled: bool) -> Change:
         return [f"This also serves {more}."] if more else []
 
     action = "enable" if enabled else "disable"
-    return Change(
+    return ConfigChange(
         f"{action.capitalize()} the tool {tool.published}?",
         {"action": f"tools {action}", "tool": declared},
         partial(with_tool_switched, declared=declared, names=tool.names, enabled=enabled),
@@ -54,7 +55,9 @@ def tool_switch(host: Host, declared: str, *, enabled: bool) -> Change:
     )
 
 
-def plugin_switch(host: Host, reloading: ReloadOptions, name: str, *, enabled: bool) -> Change:
+def plugin_switch(
+    host: Host, reloading: ReloadOptions, name: str, *, enabled: bool
+) -> ConfigChange:
     """Return the change that enables or disables a plugin or another MCP server.
 
     Raises:
@@ -85,7 +88,7 @@ def plugin_switch(host: Host, reloading: ReloadOptions, name: str, *, enabled: b
         ]
 
     action = "enable" if enabled else "disable"
-    return Change(
+    return ConfigChange(
         f"{action.capitalize()} {name}?",
         {"action": f"plugins {action}", "plugin": name},
         partial(with_plugin_switched, sources=reloading.sources, plugin=info, enabled=enabled),

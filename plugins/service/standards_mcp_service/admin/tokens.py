@@ -38,7 +38,8 @@ from standards_mcp_service.tokens import (
     token_hash,
 )
 
-from .controls import Change, RefusedError
+from .actions import RefusedError
+from .controls import ConfigChange
 from .pages import PATH, Admin
 
 _TOKENS: Final = f"{PATH}/tokens"
@@ -125,7 +126,9 @@ class TokenPages:
             return self._admin.show(request, "token.html", name=name, token=secret)
         return RedirectResponse(f"tokens?{urlencode({'changed': name})}", 303)
 
-    def _change_of(self, action: str, name: str, form: _Form, secret: str, own_name: str) -> Change:
+    def _change_of(
+        self, action: str, name: str, form: _Form, secret: str, own_name: str
+    ) -> ConfigChange:
         """Return the change that a form asks for.
 
         Raises:
@@ -146,7 +149,7 @@ class TokenPages:
         else:
             raise HTTPException(400, "This form does not say what to do.")
         sources = self._admin.controls.reloading.sources
-        return Change(
+        return ConfigChange(
             question,
             facts,
             partial(with_checked_values, sources=sources, values=edit.values, check=edit.check),

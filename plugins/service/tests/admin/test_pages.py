@@ -432,4 +432,4 @@ async def test_the_logs_name_the_caller_of_a_change(caplog: pytest.LogCaptureFix
     who = {"caller": "anonymous", "action": "tools disable", "tool": "look"}
     link = {key: change[key] for key in ("chain", "entry", "previous", "digest")}
     assert change == {"time": change["time"], "event": "configuration changed", **who, **link}
-    assert caplog.messages.count("the configuration is changed") == 1
+    assert caplog.messages.count("configuration changed") == 1

@@ -1,0 +1,87 @@
+"""An HTTP client that reaches public addresses only, for addresses that come over the network.
+
+Whoever may import through the service must not reach the network behind it (server-side request
+forgery). The address of a name is checked before the request, and that of the connection before the
+answer is read, because a name may change its address in between.
+"""
+
+from __future__ import annotations
+
+import socket
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+from typing_extensions import override
+
+from .report import SourceError
+from .web import Web
+
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+class PublicWeb(Web):
+    """Refuses addresses of this machine and of private networks, also after a redirect.
+
+    A proxy of the environment has its own rules: with one, only addresses in numbers are checked.
+    """
+
+    @cached_property
+    @override
+    def _client(self) -> httpx2.Client:
+        client = super()._client
+        client.event_hooks = {"request": [_check_request], "response": [_check_connection]}
+        return client
+
+
+def _check_request(request: httpx2.Request) -> None:
+    host = request.url.host
+    if _has_proxy(request.url):
+        addresses = [host]
+    else:
+        try:
+            found = socket.getaddrinfo(host, request.url.port or 443, type=socket.SOCK_STREAM)
+        except OSError:
+            return  # the request fails, with a better message
+        addresses = [str(item[4][0]) for item in found]
+    if not all(map(is_public, addresses)):
+        raise _refusal(host)
+
+
+def _check_connection(response: httpx2.Response) -> None:
+    if _has_proxy(response.request.url):
+        return
+    stream: Any = response.extensions["network_stream"]
+    if not is_public(str(stream.get_extra_info("server_addr")[0])):
+        raise _refusal(response.request.url.host)
+
+
+def _has_proxy(url: httpx2.URL) -> bool:
+    proxies = getproxies()
+    return bool(proxies.get(url.scheme) or proxies.get("all")) and not proxy_bypass(url.host)
+
+
+def _refusal(host: str) -> SourceError:
+    return SourceError(
+        f"{host} is not a public address; import it with `standards-mcp data import` on the"
+        " machine of the service"
+    )
+
+
+def is_public(address: str) -> bool:
+    """True for a public IP address, and for a name other than that of this machine."""
+    try:
+        number: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
+    except ValueError:
+        name = address.casefold().rstrip(".")
+        return name != "localhost" and not name.endswith((".localhost", ".local", ".internal"))
+    if isinstance(number, IPv6Address):
+        if number in _NAT64:
+            number = IPv4Address(int(number) & 0xFFFFFFFF)
+        elif number.teredo:
+            number = None
+        else:
+            number = number.ipv4_mapped or number.sixtofour or number
+    return number is not None and number.is_global and not number.is_multicast
