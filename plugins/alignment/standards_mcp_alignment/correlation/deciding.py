@@ -75,7 +75,7 @@ class Decider:
         """
         if decision.choice == "replace":
             added = await self._replacement(decision.replacement, notes)
-            if added is None:  # nobody has decided yet
+            if added is None:  # no decision yet
                 return [Verdict(pair)] if pair else []
             replaced = [Verdict(pair, "replaced", "person")] if pair else []
             return [*replaced, Verdict(added, "accepted", "person")]

@@ -1,4 +1,4 @@
-"""Find the files to read: those that the user names, and those in folders."""
+"""Find the files to read: named by the user, or in a named folder."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from standards_mcp.commands import counted
 from standards_mcp_catalog import Catalog
-from standards_mcp_catalog.base import CatalogStats
+from standards_mcp_catalog.results import CatalogStats
 from standards_mcp_catalog.settings import CatalogSettings, LocalCatalogSettings
 
 from .workplace import ProgressLine, Workplace
@@ -51,7 +51,7 @@ class CatalogImporter:
         _Field("jurisdiction", "Jurisdiction, such as Florida, if not as in the source"),
         _Field("replace", "Delete records that are no longer in the sets that are read", True),
         _Field("strict", "Import nothing if anything must be skipped", True),
-        _Field("dry_run", "Only show what would change", True),
+        _Field("dry_run", "Show the changes, and make none", True),
     )
     function = f"{__name__}:run_import"
 

@@ -70,7 +70,7 @@ STARTER: Final = "starter"
 )
 @click.option("--grade", multiple=True, help="Import only these grades, such as K-2.")
 @click.option("--replace", is_flag=True, help="Delete records no longer in the sets that are read.")
-@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
 @click.pass_obj
 @reports

@@ -83,7 +83,7 @@ def crosswalks(workplace: Workplace) -> Report:
 )
 @click.argument("names", nargs=-1, metavar="[SET] NEW", shell_complete=offer(loaded_sets))
 @jurisdiction_option
-@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
 @click.pass_obj
 @reports
 def rename(

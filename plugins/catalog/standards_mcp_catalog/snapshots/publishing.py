@@ -74,7 +74,7 @@ def publish(
     with store.frozen(progress) as (database, index), _write_errors(folder):
         before = _last_manifest(folder, public_text(key))
         scratch = folder / _SCRATCH
-        shutil.rmtree(scratch, ignore_errors=True)  # what a killed run has left
+        shutil.rmtree(scratch, ignore_errors=True)  # left by a killed run
         scratch.mkdir(parents=True)
         try:
             _copy_published(database, scratch)

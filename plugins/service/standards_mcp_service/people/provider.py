@@ -102,13 +102,13 @@ class Provider:
 
         Raises:
             UnreachableError: The provider's keys cannot be read.
-            ApiError: It is no valid logout token.
+            ApiError: The token is not a valid logout token.
         """
         claims = await self._verified(logout_token, "logout token", _LOGOUT_CLAIMS)
         events: object = claims["events"]
         # Other tokens of the provider, such as ID tokens, must not count.
         if "nonce" in claims or not isinstance(events, dict) or _LOGOUT_EVENT not in events:
-            raise ApiError("it is no logout token")
+            raise ApiError("this is not a logout token")
         for kind in ("sid", "sub"):
             if isinstance(name := claims.get(kind), str) and name:
                 return ending_key(kind, name), int(claims["iat"])

@@ -62,7 +62,7 @@ async def test_the_page_shows_content_as_text_and_a_form(
     ):
         assert part in page, part
     assert 'href="shelf">The &lt;shelf&gt;</a>' in tools
-    assert "<h1>Tools</h1>" in tools  # not that of the plugin
+    assert "<h1>Plugins and tools</h1>" in tools  # not that of the plugin
     assert "The &lt;shelf&gt; fell." in fallen
     assert "a page of a plugin is left out" in caplog.messages
 
