@@ -86,6 +86,7 @@ def _reading(path: Path) -> Generator[sqlite3.Connection]:
     Raises:
         BackupError: Another user's process has written it meanwhile.
     """
+    before = file_stamp(path)  # before the search for a journal, since a writer may begin after it
     with closing(_connect(path)) as connection:
         try:
             connection.execute("PRAGMA schema_version").fetchone()
@@ -95,7 +96,6 @@ def _reading(path: Path) -> Generator[sqlite3.Connection]:
         else:
             yield connection
             return
-    before = file_stamp(path)
     with closing(_connect(path, IMMUTABLE)) as connection:
         yield connection
     if file_stamp(path) != before:
