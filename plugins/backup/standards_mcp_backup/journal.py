@@ -1,4 +1,4 @@
-"""The journal of a restore, so that one which did not end is told and completed."""
+"""The journal of a restore, so that a restore that did not end is reported and completed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Journal(BaseModel):
 
 
 def end_journal(state_dir: Path) -> None:
-    """Note that nothing is left."""
+    """Remove the journal, since nothing is left."""
     (state_dir / _NAME).unlink(missing_ok=True)
 
 
@@ -81,7 +81,7 @@ def restore_command(archive: Path | str) -> str:
 
 
 def check_restore(invocation: _Invocation, server: object) -> Iterator[Finding]:
-    """Tell of a restore that did not end, for ``standards-mcp doctor``."""
+    """Find a restore that did not end, for ``standards-mcp doctor``."""
     del server
     try:
         state_dir = invocation.host.state_dir

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from standards_mcp.commands import upgrade_command
 from standards_mcp.files import full_disk, write_private
-from standards_mcp_backup import IMMUTABLE, is_complete
+from standards_mcp_backup import IMMUTABLE, may_be_immutable
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
@@ -154,7 +154,7 @@ class SqliteFile:
             connection = self._connect("mode=rw")
         except sqlite3.OperationalError as error:
             stamp = _stamp(self._path)  # before the search, since a writer may begin after it
-            if not is_complete(self._path, error):
+            if not may_be_immutable(self._path, error):
                 raise
             connection = self._connect(IMMUTABLE)
         self._immutable_stamp = stamp  # `_current_connection` looks for changes

@@ -144,7 +144,7 @@ class TestACatalogThatCannotBeWritten:
         if moment == "copy":
             monkeypatch.setattr("standards_mcp_backup.databases._limit", lambda _path: change)
         else:
-            monkeypatch.setattr("standards_mcp_backup.databases.is_complete", change)
+            monkeypatch.setattr("standards_mcp_backup.databases.may_be_immutable", change)
         with (
             not_writable(shared),
             tempfile.TemporaryDirectory() as copy,
