@@ -68,8 +68,8 @@ def unfinished(state_dir: Path) -> list[str]:
         return []
     done, left = ", ".join(journal.done) or "nothing", ", ".join(journal.left)
     note = (
-        f"The restore of {journal.archive} did not end: {done} is restored, and perhaps not "
-        f"{left}; `{restore_command(journal.archive)}` completes it"
+        f"The restore of {journal.archive} did not end. Restored: {done}. Perhaps not restored: "
+        f"{left}. `{restore_command(journal.archive)}` completes it"
     )
     return [note]
 
