@@ -202,7 +202,7 @@ def run_check(environment: Path, command: list[str]) -> int:
     code = run(arguments)
     if code != TESTS_FAILED:
         return code
-    print("once more, one after the other; those that pass now fail under load: mend them, too")
+    print("failed tests run once more, one by one; if one passes now, it fails under load: fix it")
     return run([*arguments, "-n", "0", "--last-failed", "--last-failed-no-failures", "none"])
 
 

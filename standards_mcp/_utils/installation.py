@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from standards_mcp._utils.entry_points import own_entry_points
+
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
@@ -43,9 +45,9 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
 
 
 def missing_service() -> str:
-    """Return the end of a message about something that only the service can do."""
+    """Return the reason why something cannot be done that only the service can do."""
     package = f"{HOST}-service"
-    return f"it needs {package}, which is not installed; run `{install_command(package)}`"
+    return f"{package} is not installed; run `{install_command(package)}`"
 
 
 def upgrade_command(distribution: str = HOST) -> str:
@@ -104,10 +106,11 @@ def _source(distribution: str) -> str:
     return str(Path(clone, "plugins", folder))
 
 
-def own_plugins() -> frozenset[str]:
-    """Return the names of this project's plugins, which are extras of the host."""
+def own_plugins() -> set[str]:
+    """Return the names of this project's plugins, and `service` if the service is missing."""
     names = (canonical(requirement.name) for requirement in _requirements_of(HOST))
-    return frozenset(name.removeprefix(f"{HOST}-") for name in names if name.startswith(f"{HOST}-"))
+    own = {name.removeprefix(f"{HOST}-") for name in names if name.startswith(f"{HOST}-")}
+    return own - {"service"} if own_entry_points("standards_mcp.transports") else own
 
 
 def canonical(distribution: str) -> str:

@@ -95,7 +95,7 @@ async def _examine(invocation: Invocation) -> list[Finding]:
     except StandardsMcpError as exc:  # a server fails to start for the same reason
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
     for check in own_entry_points("standards_mcp.doctor").values():
-        findings += check.load()(server)
+        findings += check.load()(invocation, server)
     return findings
 
 
@@ -229,15 +229,14 @@ def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
 def _last_start(invocation: Invocation) -> Iterator[Finding]:
     """Say whether the last start over stdio was answered from a snapshot, and why not."""
     if not invocation.host.settings.server.snapshot:
-        yield Finding("snapshot", "ok", "off, by [server] snapshot = false")
-        return
-    note = invocation.launch.last_note()
-    if note is None:
-        yield Finding("snapshot", "ok", "no server over stdio has stored one in this folder yet")
+        message = "off, by [server] snapshot = false"
+    elif (note := invocation.launch.last_note()) is None:
+        message = "no server over stdio has stored one in this folder yet"
     elif note:
-        yield Finding("snapshot", "ok", f"the last start was not answered from it: {note}")
+        message = f"the last start was not answered from it: {note}"
     else:
-        yield Finding("snapshot", "ok", "the last start was answered from it")
+        message = "the last start was answered from it"
+    yield Finding("snapshot", "ok", message)
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:

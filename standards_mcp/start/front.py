@@ -315,7 +315,8 @@ def _fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, tuple):
         return value in shape
     if isinstance(shape, list):
-        return isinstance(value, list) and _all_fit(cast("Sequence[Any]", value), shape[0])
+        items = cast("Sequence[Any]", value)
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in items)
     if not isinstance(value, dict):
         return False
     shapes = cast("dict[str, Any]", shape)
@@ -323,7 +324,3 @@ def _fits(value: Any, shape: Any) -> bool:
         _fits(inner, shapes.get(key, shapes.get(_ANY_KEY, object)))
         for key, inner in cast("dict[str, Any]", value).items()
     )
-
-
-def _all_fit(items: Sequence[Any], shape: Any) -> bool:
-    return all(_fits(item, shape) for item in items)

@@ -14,7 +14,7 @@ from .databases import (
     IMMUTABLE,
     check_database,
     copy_database,
-    is_complete,
+    may_be_immutable,
     overwrite_database,
 )
 from .errors import BackupError
@@ -25,7 +25,7 @@ __all__ = [
     "BackupError",
     "check_database",
     "copy_database",
-    "is_complete",
+    "may_be_immutable",
     "overwrite_database",
 ]
 

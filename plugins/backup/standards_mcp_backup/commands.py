@@ -30,7 +30,7 @@ from . import Backup
 from .archive import ArchiveReader, reading_archive, writing_archive
 from .configuration import secret_variables, without_secrets
 from .errors import BackupError
-from .journal import Journal, end_journal, unfinished
+from .journal import Journal, end_journal, restore_command, unfinished
 from .parts import APPROVALS, CONFIGURATION, backups_of, names_of, part_name, save, short_name
 
 _FILE_NAME: Final = "standards-mcp.toml"
@@ -238,7 +238,7 @@ def _replace(
             journal.advance(host.state_dir)
     except (StandardsMcpError, OSError) as error:
         raise BackupError(
-            f"{error}. Some data may be replaced; `standards-mcp restore {before}` brings all back"
+            f"{error}. Some data may be replaced; `{restore_command(before)}` brings all back"
         ) from error
     before.unlink()
     end_journal(host.state_dir)

@@ -17,7 +17,7 @@ _BUSY_SECONDS: Final = 60.0
 _DAMAGED: Final = "; it is damaged: move it away, and restore a backup"
 _NO_WRITE_CODES: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 IMMUTABLE: Final = "mode=ro&immutable=1"
-"""How to open a database that `is_complete` and cannot be written.
+"""How to open a database that cannot be written, and for which `may_be_immutable` is true.
 
 SQLite then looks neither for a journal nor for changes, so whoever opens it must.
 """
@@ -66,8 +66,8 @@ def overwrite_database(target: Path, source: Path) -> None:
         connection.backup(overwritten, progress=_limit(target))
 
 
-def is_complete(path: Path, error: sqlite3.OperationalError) -> bool:
-    """Return True if a database cannot be written, and all of it is in its file.
+def may_be_immutable(path: Path, error: sqlite3.OperationalError) -> bool:
+    """Return True if a database may be opened as `IMMUTABLE`: it is read-only, and has no journal.
 
     Args:
         error: Why SQLite could not read the database in the usual way.
@@ -86,16 +86,16 @@ def _reading(path: Path) -> Generator[sqlite3.Connection]:
     Raises:
         BackupError: Another user's process has written it meanwhile.
     """
+    before = file_stamp(path)  # before the search for a journal, since a writer may begin after it
     with closing(_connect(path)) as connection:
         try:
             connection.execute("PRAGMA schema_version").fetchone()
         except sqlite3.OperationalError as error:
-            if not is_complete(path, error):
+            if not may_be_immutable(path, error):
                 raise
         else:
             yield connection
             return
-    before = file_stamp(path)
     with closing(_connect(path, IMMUTABLE)) as connection:
         yield connection
     if file_stamp(path) != before:

@@ -1,15 +1,31 @@
-"""The journal of a restore, so that one which did not end is told and completed."""
+"""The journal of a restore, so that a restore that did not end is reported and completed."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import BaseModel, ValidationError
 
+from standards_mcp.commands import Finding
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import replace_privately
 
 _NAME: Final = "restore.json"
+
+
+class _Host(Protocol):
+    @property
+    def state_dir(self) -> Path: ...
+
+
+class _Invocation(Protocol):
+    @property
+    def host(self) -> _Host: ...
 
 
 class Journal(BaseModel):
@@ -36,7 +52,7 @@ class Journal(BaseModel):
 
 
 def end_journal(state_dir: Path) -> None:
-    """Note that nothing is left."""
+    """Remove the journal, since nothing is left."""
     (state_dir / _NAME).unlink(missing_ok=True)
 
 
@@ -52,7 +68,24 @@ def unfinished(state_dir: Path) -> list[str]:
         return []
     done, left = ", ".join(journal.done) or "nothing", ", ".join(journal.left)
     note = (
-        f"The restore of {journal.archive} did not end: {done} is restored, and perhaps not "
-        f"{left}; `standards-mcp restore {journal.archive}` completes it"
+        f"The restore of {journal.archive} did not end. Restored: {done}. Perhaps not restored: "
+        f"{left}. `{restore_command(journal.archive)}` completes it"
     )
     return [note]
+
+
+def restore_command(archive: Path | str) -> str:
+    """Return the shell command that restores an archive."""
+    words = ("standards-mcp", "restore", str(archive))
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def check_restore(invocation: _Invocation, server: object) -> Iterator[Finding]:
+    """Find a restore that did not end, for ``standards-mcp doctor``."""
+    del server
+    try:
+        state_dir = invocation.host.state_dir
+    except StandardsMcpError:  # the configuration is invalid, which is a finding of its own
+        return
+    for note in unfinished(state_dir):
+        yield Finding("restore", "error", note)

@@ -225,13 +225,17 @@ def test_a_restore_that_is_killed_between_two_parts_is_told_and_completed(
     assert process.returncode == 9
     (shelf / "kill").unlink()
     assert (approvals.read_text("utf-8"), books(shelf)) == ("1", {"emma.txt": "Emma II"})
-    told = "did not end: approvals is restored, and perhaps not shelf; `standards-mcp restore"
+    told = "did not end. Restored: approvals. Perhaps not restored: shelf. `standards-mcp restore"
     for command in (("backup", "mixed.zip"), ("restore", ARCHIVE, "--dry-run")):
         assert told in " ".join(ok(run(*command)).split())
     assert told in " ".join(run("restore", ARCHIVE).output.split()), "before the question"
+    findings = json.loads(run("doctor", "--json").stdout)
+    (finding,) = (row for row in findings if row["subject"] == "restore")
+    assert (finding["level"], told in finding["message"]) == ("error", True)
     ok(run("restore", ARCHIVE, "--yes"))
     assert (approvals.read_text("utf-8"), books(shelf)) == ("1", {"emma.txt": "Emma"})
-    assert told not in " ".join(ok(run("backup", "whole.zip")).split())
+    for command in (("backup", "whole.zip"), ("doctor",)):
+        assert "did not end" not in " ".join(run(*command).output.split())
 
 
 @pytest.mark.parametrize(

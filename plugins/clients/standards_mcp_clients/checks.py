@@ -24,8 +24,9 @@ _MISSING_FILE_FIX: Final = (
 )
 
 
-def check_clients(server: ServerCommand) -> Iterator[Finding]:
+def check_clients(invocation: object, server: ServerCommand) -> Iterator[Finding]:
     """Check the entries of this server in the clients' files, for ``standards-mcp doctor``."""
+    del invocation
     system = System.current()
     for client in CLIENTS:
         file = client.file(system)

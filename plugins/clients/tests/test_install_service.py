@@ -235,7 +235,7 @@ def test_doctor_finds_nothing_wrong_with_a_bridge(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PINECONE_API_KEY", "not-for-the-bridge")
     run("install", "claude-desktop", *WITH_TOKEN)
     server = ServerCommand(variables={"PINECONE_API_KEY": "not-for-the-bridge"})
-    (finding,) = check_clients(server)
+    (finding,) = check_clients(None, server)
     assert finding.level == "ok", finding
 
 
@@ -245,5 +245,5 @@ def test_doctor_repeats_the_address_when_the_program_is_gone():
     data = json.loads(file.read_text(encoding="utf-8"))
     data["mcpServers"]["standards"]["command"] = "/gone/standards-mcp"
     file.write_text(json.dumps(data), encoding="utf-8")
-    (finding,) = check_clients(ServerCommand())
+    (finding,) = check_clients(None, ServerCommand())
     assert f"--url {URL} --token-env SCHOOL_TOKEN" in finding.fix

@@ -33,8 +33,6 @@ _KINDS: Final = {
 """The kinds of operations in the log, by their methods."""
 # Most requests are read only once, by the SDK.
 _WORDS: Final = tuple(method.partition("/")[0].encode() for method in _KINDS)
-
-
 _MAX_TRIALS: Final = 128
 
 

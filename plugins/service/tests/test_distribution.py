@@ -64,7 +64,7 @@ def test_keys_of_the_service_stay_valid_and_are_reported(without_service: str):
     keys = ("--set", "server.rest=true", "--set", "server.auth.required=true")
     checked = run(*keys, "config", "check")
     assert checked.exit_code == 0
-    assert checked.stdout.startswith(f"[server] auth, rest: it needs {SERVICE}")
+    assert checked.stdout.startswith(f"[server] auth, rest: {SERVICE} is not installed")
     assert without_service in checked.stdout
     found = json.loads(run(*keys, "doctor", "--json").stdout)
     (warning,) = [each for each in found if each["subject"] == "service"]
@@ -82,8 +82,28 @@ def test_keys_that_count_over_stdio_are_not_reported(without_service: str):
 def test_an_audit_log_without_the_service_is_an_error_of_the_configuration(without_service: str):
     checked = run(*AUDIT, "config", "check")
     assert checked.exit_code == 1
-    assert checked.stdout.startswith(f"[server] audit: it needs {SERVICE}")
+    assert checked.stdout.startswith(f"[server] audit: {SERVICE} is not installed")
     assert without_service in checked.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("service",),
+        ("plugins", "info", "service"),
+        ("--set", "plugins.service.x=1", "plugins", "list"),
+    ],
+    ids=" ".join,
+)
+def test_the_service_is_no_plugin_and_is_offered_only_while_it_is_missing(
+    arguments: tuple[str, ...], request: pytest.FixtureRequest
+):
+    command = install_command(SERVICE)
+    refused = run(*arguments)
+    assert refused.exit_code != 0
+    assert command not in refused.stderr
+    request.getfixturevalue("without_service")
+    assert f"run `{command}`" in run(*arguments).stderr
 
 
 @pytest.mark.processes

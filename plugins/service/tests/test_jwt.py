@@ -7,6 +7,7 @@ import http.server
 import json
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -324,9 +325,9 @@ async def test_an_answer_without_an_end_is_given_up(
         assert await status(url, issuer.token()) == 200
 
 
-@pytest.mark.parametrize("encoding", ["", "gzip, gzip"])
+@pytest.mark.parametrize(("encoding", "limit"), [("", 1 << 24), ("gzip, gzip", 3 << 19)])
 async def test_an_issuer_cannot_fill_the_memory(
-    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, encoding: str
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, encoding: str, limit: int
 ):
     monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
     issuer.floods = b" " * (1 << 16)
@@ -334,7 +335,11 @@ async def test_an_issuer_cannot_fill_the_memory(
         issuer.floods = gzip.compress(gzip.compress(bytes(1 << 26)))  # 64 MiB in 300 bytes
     issuer.encoding = encoding
     async with served_over_http(host) as url:
+        tracemalloc.start()
         assert await status(url, issuer.token()) == 401
+        _, most_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most_bytes < limit
         issuer.floods = b""
         assert await status(url, issuer.token()) == 200
     assert issuer.sent < 1 << 24

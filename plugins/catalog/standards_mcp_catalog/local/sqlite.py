@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from standards_mcp.commands import upgrade_command
 from standards_mcp.files import full_disk, write_private
-from standards_mcp_backup import IMMUTABLE, is_complete
+from standards_mcp_backup import IMMUTABLE, may_be_immutable
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
@@ -149,14 +149,16 @@ class SqliteFile:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open(self) -> sqlite3.Connection:
+        stamp = None
         try:
-            return self._connect("mode=rw")
+            connection = self._connect("mode=rw")
         except sqlite3.OperationalError as error:
-            if not is_complete(self._path, error):
+            stamp = _stamp(self._path)  # before the search, since a writer may begin after it
+            if not may_be_immutable(self._path, error):
                 raise
-        # `_current_connection` looks for changes.
-        self._immutable_stamp = _stamp(self._path)
-        return self._connect(IMMUTABLE)
+            connection = self._connect(IMMUTABLE)
+        self._immutable_stamp = stamp  # `_current_connection` looks for changes
+        return connection
 
     def _connect(self, options: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -172,9 +174,8 @@ class SqliteFile:
 
     def _current_connection(self) -> sqlite3.Connection:
         if self._immutable_stamp is not None and self._immutable_stamp != _stamp(self._path):
-            self._connection.close()
-            self._immutable_stamp = None
-            self._connection = self._open()
+            earlier, self._connection = self._connection, self._open()
+            earlier.close()
         return self._connection
 
 

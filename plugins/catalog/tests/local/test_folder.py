@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +43,17 @@ def shared() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
+
+
+@contextmanager
+def as_owner() -> Generator[None]:
+    """Act as the user who may write, inside `not_writable`."""
+    user = os.geteuid()
+    os.seteuid(os.getuid())
+    try:
+        yield
+    finally:
+        os.seteuid(user)
 
 
 def backup_of(folder: Path) -> CatalogBackup:
@@ -120,23 +131,42 @@ class TestACatalogThatCannotBeWritten:
             with closing(LocalStore(Path(copy), "none")) as copied:
                 assert copied.stats().records == len(SMALL_CATALOG)
 
+    @pytest.mark.parametrize("moment", ["search for a journal", "copy"])
     def test_has_no_backup_of_half_a_change_of_its_owner(
-        self, store: LocalStore, shared: Path, monkeypatch: pytest.MonkeyPatch
+        self, store: LocalStore, shared: Path, monkeypatch: pytest.MonkeyPatch, moment: str
     ):
-        def change(*_: int) -> None:
-            user = os.geteuid()
-            os.seteuid(os.getuid())
-            os.utime(shared / "catalog.sqlite3")
-            os.seteuid(user)
+        def change(*_: object) -> bool:
+            with as_owner():
+                os.utime(shared / "catalog.sqlite3")
+            return True
 
         store.close()
-        monkeypatch.setattr("standards_mcp_backup.databases._limit", lambda _path: change)
+        if moment == "copy":
+            monkeypatch.setattr("standards_mcp_backup.databases._limit", lambda _path: change)
+        else:
+            monkeypatch.setattr("standards_mcp_backup.databases.may_be_immutable", change)
         with (
             not_writable(shared),
             tempfile.TemporaryDirectory() as copy,
             pytest.raises(BackupError, match="another process has written it meanwhile"),
         ):
             backup_of(shared).save(Path(copy))
+
+    def test_is_read_again_when_a_change_of_its_owner_has_ended(
+        self, store: LocalStore, shared: Path
+    ):
+        database, journal = shared / "catalog.sqlite3", shared / "catalog.sqlite3-wal"
+        with not_writable(shared):
+            assert store.fetch(["R001"])
+            with as_owner():
+                journal.write_bytes(b"x")
+                os.utime(database)
+            for _ in range(2):
+                with pytest.raises(CatalogUnavailableError, match="cannot use"):
+                    store.fetch(["R001"])
+            with as_owner():
+                journal.unlink()
+            assert store.fetch(["R001"])
 
     def test_is_not_brought_to_a_newer_edition(
         self, store: LocalStore, shared: Path, seed: SeedSource

@@ -16,6 +16,7 @@ from pathlib import Path
 from secrets import token_bytes, token_urlsafe
 from typing import Final, TypeVar
 
+import filelock
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -24,7 +25,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from standards_mcp import ApiError
-from standards_mcp.files import private_folder
+from standards_mcp.files import FILE_MODE, private_folder
 from standards_mcp_service.authorization import Person
 from standards_mcp_service.guards import MCP, is_own_page
 
@@ -36,6 +37,7 @@ _SIGN_IN_SECONDS: Final = 600
 _MAX_SIGN_INS: Final = 5
 _LEEWAY_SECONDS: Final = 30
 """The clocks of services with the same key may differ by this."""
+_LOCK_SECONDS: Final = 5.0
 _MAX_COOKIE_CHARS: Final = 3_800
 """Browsers ignore a cookie of more than 4,096 bytes, with its name and attributes."""
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -150,13 +152,15 @@ class Cookies:
             OSError: This cannot be kept.
         """
         file = private_folder(self._folder) / key
-        until = max(until, _changed_at(file))
-        file.open("ab").close()  # which leaves the time of an older one as it is
-        os.utime(file, (until, until))
-        oldest = time.time() - self._lifetime - 2 * _LEEWAY_SECONDS
-        for ended in self._folder.iterdir():
-            if _changed_at(ended) < oldest:
-                ended.unlink(missing_ok=True)
+        # Processes must not remove or date back what another one is just writing.
+        with filelock.FileLock(self._folder.with_suffix(".lock"), _LOCK_SECONDS, FILE_MODE):
+            until = max(until, _changed_at(file))
+            file.open("ab").close()  # which leaves the time of an older one as it is
+            os.utime(file, (until, until))
+            oldest = time.time() - self._lifetime - 2 * _LEEWAY_SECONDS
+            for ended in self._folder.iterdir():
+                if _changed_at(ended) < oldest:
+                    ended.unlink(missing_ok=True)
 
     def _has_ended(self, person: Person) -> bool:
         if (self._folder / person.session).exists():

@@ -139,7 +139,7 @@ class People:
         """Answer the provider when a person has signed out there (back-channel logout)."""
         form = await read_form(request)
         try:
-            key, until = await self._provider.ended(form.get("logout_token", ""))
+            key, until = await self._provider.read_logout(form.get("logout_token", ""))
             self._cookies.end(key, until)
         except (ApiError, OSError) as exc:
             client = str(request.client.host) if request.client else ""

@@ -89,7 +89,7 @@ class Provider:
             claims |= await self._user_info(client.endpoints, tokens, str(claims["sub"]))
         return self._person(claims)
 
-    async def ended(self, logout_token: str) -> tuple[str, int]:
+    async def read_logout(self, logout_token: str) -> tuple[str, int]:
         """Return whose sign-ins the provider has ended, and up to which time.
 
         That is one of its sessions, or all of a person (OpenID Connect Back-Channel Logout 1.0,

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,8 @@ from support.http import free_port, patient_client
 from support.openid import CLIENT, SECRET, Browser, Provider
 from support.peer import Peer
 from support.waiting import until
+
+from standards_mcp_service.people.cookies import Cookies
 
 pytestmark = [
     pytest.mark.processes,
@@ -67,3 +72,21 @@ groups = {{ teachers = ["*"] }}
     assert f"'caller': '{provider.url}:ann'" in log
     assert SECRET not in log
     assert kept["__Host-standards-mcp"] not in log
+
+
+def test_an_earlier_logout_in_another_process_takes_no_later_one_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder, now, set_time = tmp_path / "signed-out", int(time.time()), os.utime
+    later = threading.Thread(target=Cookies(None, "", folder, 60).end, args=("key", now))
+
+    def let_the_other_begin(file: Path, times: tuple[float, float]) -> None:
+        if times[0] < now:
+            later.start()
+            later.join(0.3)
+        set_time(file, times)
+
+    monkeypatch.setattr("standards_mcp_service.people.cookies.os.utime", let_the_other_begin)
+    Cookies(None, "", folder, 60).end("key", now - 10)
+    later.join()
+    assert (folder / "key").stat().st_mtime == now
