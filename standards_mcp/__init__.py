@@ -104,10 +104,12 @@ __all__ = [
 _MODULES: Final = (".errors", ".filters", ".hookspecs", ".plugin", ".decorators")
 
 
-def __getattr__(name: str) -> object:
-    # Imported on first use: the command line imports this package, and must handle Ctrl-C first.
-    if name in __all__:
-        for module in (import_module(item, __name__) for item in _MODULES):
-            if name in vars(module):
-                return vars(module)[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+    def __getattr__(name: str) -> object:
+        # On first use: the command line imports this package, and must handle Ctrl-C first.
+        if name in __all__:
+            for module in (import_module(item, __name__) for item in _MODULES):
+                if name in vars(module):
+                    return vars(module)[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -261,9 +261,11 @@ _MODULES: Final = (
 )
 
 
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        for module in (import_module(item, __package__) for item in _MODULES):
-            if name in vars(module):
-                return vars(module)[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            for module in (import_module(item, __package__) for item in _MODULES):
+                if name in vars(module):
+                    return vars(module)[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

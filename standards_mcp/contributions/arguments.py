@@ -262,15 +262,13 @@ def _schema_of_texts(fields: Iterable[tuple[Any, Any]]) -> Schema | None:
     properties: Schema = {}
     for annotation, info in fields:
         note = annotation.__metadata__[0] if get_origin(annotation) is Annotated else Field()
-        values = {"description": getattr(note, "description", None), "type": "string"}
+        description = getattr(note, "description", None)
         is_text = annotation is str or annotation == Annotated[str, note]
-        if not is_text or repr(note) != repr(Field(description=values["description"])):
-            return None  # it has another type, or a constraint
-        if not info.is_required():
-            if type(info.default) is not str:
-                return None
-            values = {"default": info.default, **values}
-        properties[info.alias] = {key: value for key, value in values.items() if value is not None}
+        has_text = info.is_required() or type(info.default) is str
+        if not (is_text and has_text) or repr(note) != repr(Field(description=description)):
+            return None  # it has another type or default, or a constraint
+        values = {"default": info.default, "description": description, "type": "string"}
+        properties[info.alias] = {key: text for key, text in values.items() if type(text) is str}
     required = [info.alias for _, info in fields if info.is_required()]
     schema: Schema = {"properties": properties, "type": "object"}
     return {**schema, "required": required} if required else schema

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from functools import cache
-from operator import attrgetter
 from typing import Any, Final
 
 import importlib_metadata
@@ -32,8 +30,7 @@ PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 def installed_plugins() -> list[PluginInfo]:
     """Return every plugin entry point in this environment, from metadata alone."""
-    read = cache(attrgetter("metadata"))  # once for all plugins of a distribution
-    return [_info_of(point, read) for point in entry_points(ENTRY_POINT_GROUP)]
+    return [_info_of(point) for point in entry_points(ENTRY_POINT_GROUP)]
 
 
 def entry_points(group: str) -> list[Any]:
@@ -60,11 +57,11 @@ def _readable_entry_points(group: str) -> list[Any]:
     return [point for listed in points.values() for point in listed]
 
 
-def _info_of(point: Any, read: Callable[[Any], Any]) -> PluginInfo:
+def _info_of(point: Any) -> PluginInfo:
     package = str(point.value).partition(":")[0].partition(".")[0].strip()
     info = PluginInfo(name=point.name, load=point.load, package=package)
     try:
-        fields = read(point.dist)  # each property of `dist` would read it anew
+        fields: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
         info = replace(info, distribution=fields.get("Name", ""), version=fields.get("Version", ""))
         if not (info.distribution and info.version):
             return replace(info, error="its metadata cannot be read: they lack a name or a version")
@@ -74,7 +71,6 @@ def _info_of(point: Any, read: Callable[[Any], Any]) -> PluginInfo:
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
-@cache
 def host_version() -> str:
     """Return the version of the host's distribution."""
     return importlib_metadata.version(HOST)

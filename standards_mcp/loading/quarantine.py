@@ -28,6 +28,11 @@ from standards_mcp.files import FILE_MODE, of_environment, private_folder, repla
 
 from .records import PluginInfo, PluginRecord, Status
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 log = logging.getLogger(__name__)
 
 QUARANTINE_SECONDS: Final = 86_400.0
@@ -91,9 +96,11 @@ class Quarantine:
         self._timing = timing
         self._trial = trial
         self._folder = folder
+        self._file = of_environment(folder or Path(), "plugins", ".json")
+        self._attempt_file = of_environment(folder or Path(), "plugins", ".attempt")
         self._step: Step = "loading"
         self._attempts: int | None = None  # the file of attempts, locked by this process
-        self._current: tuple[str, float] | None = None
+        self._current: tuple[str, float] | None = None  # the attempt's plugin and deadline
         self._watchdog = threading.Thread()
 
     def judge(self, info: PluginInfo, *, again: bool) -> str:
@@ -157,7 +164,10 @@ class Quarantine:
         finally:
             if self._attempts is not None:
                 self._write_attempt(b"")
-                os.close(self._attempts)
+                with suppress(OSError):
+                    if sys.platform != "win32":  # a process that a plugin forked has it open, too
+                        fcntl.flock(self._attempts, fcntl.LOCK_UN)
+                    os.close(self._attempts)
                 self._attempts = None
 
     @contextmanager
@@ -167,7 +177,8 @@ class Quarantine:
             yield
             return
         self._current = record.name, time.monotonic() + self._timing.hung
-        # A plugin that hangs blocks this thread and the event loop, so another thread logs.
+        # A plugin that hangs blocks this thread and the event loop, so another thread logs; one for
+        # all plugins, since to start one for each takes a fiftieth of a start.
         if not self._watchdog.is_alive():
             self._watchdog = threading.Thread(target=self._report_hang, daemon=True)
             self._watchdog.start()
@@ -183,10 +194,10 @@ class Quarantine:
         """Log an error when one attempt takes too long; end when none runs."""
         while current := self._current:
             name, deadline = current
-            if (seconds := deadline - time.monotonic()) < 0:
+            time.sleep(max(0, deadline - time.monotonic()))
+            if self._current is current:
                 log.error("plugin %r is still loading, and nothing else can load meanwhile", name)
                 break
-            time.sleep(seconds)
 
     def save(self, records: Iterable[PluginRecord], step: Step) -> None:
         """Write the outcome of each plugin that was tried, if the folder is writable.
@@ -238,20 +249,12 @@ class Quarantine:
         note = _note_of(info, self._read_notes().get(info.name))
         return replace(note, attempt=attempt.attempt, since=attempt.since)
 
-    @property
-    def _attempt_file(self) -> Path:
-        return of_environment(self._folder or Path(), "plugins", ".attempt")
-
     def _read_notes(self) -> _Notes:
         """Return the notes by plugin name; none if the file is missing or damaged."""
         try:
             return _NOTES_ADAPTER.validate_json(self._file.read_bytes()) if self._folder else {}
         except (OSError, ValueError):
             return {}
-
-    @property
-    def _file(self) -> Path:
-        return of_environment(self._folder or Path(), "plugins", ".json")
 
     def _set_fields(self, info: PluginInfo, **fields: Any) -> None:
         """Change some fields in the note about a plugin."""
@@ -276,7 +279,7 @@ class Quarantine:
 
 
 def _open_locked(file: Path) -> int:
-    """Open a file, and lock it until it is closed, which the system does if a process is killed.
+    """Open a file and lock it; the system unlocks it if the process is killed.
 
     So an attempt that is read with the lock belongs to a process that has ended. To import
     `filelock` takes a hundredth of a start.
@@ -287,14 +290,10 @@ def _open_locked(file: Path) -> int:
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), FILE_MODE)
     try:
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415
-
             # Others cannot read a locked byte, so it is one far behind the attempt.
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl  # noqa: PLC0415
-
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)

@@ -160,7 +160,6 @@ def unique_name(name: str, identity: str) -> str:
     return f"{name[: MAX_NAME - len(digest) - 1].rstrip('.')}_{digest}"
 
 
-@dataclass(frozen=True)
 class CheckedArguments(SchemaArguments):
     """Arguments that the host checks against the server's schema."""
 

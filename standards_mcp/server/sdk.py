@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -22,8 +23,10 @@ def import_sdk() -> None:
     modules: dict[str, Any] = sys.modules
     modules.setdefault("uvicorn", None)
     try:
-        import_module("mcp.server")
+        with suppress(ImportError):  # of a version that needs uvicorn
+            import_module("mcp.server")
     finally:
         del BaseModel.model_config["defer_build"]
         if modules["uvicorn"] is None:
             del modules["uvicorn"]
+    import_module("mcp.server")

@@ -355,6 +355,18 @@ import uvicorn
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_library_of_the_sdk_may_need_the_server_for_http(tmp_path: Path):
+    (tmp_path / "sse_starlette.py").write_text("from uvicorn import Server as EventSourceResponse")
+    code = """
+import sys
+from standards_mcp.server.sdk import import_sdk
+import_sdk()
+assert sys.modules["uvicorn"] and sys.modules["mcp.server"]
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
 def test_the_first_modules_import_the_standard_library_only():
     code = "import sys, standards_mcp.start.launch; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

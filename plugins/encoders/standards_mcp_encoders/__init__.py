@@ -53,10 +53,12 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    # Imported late, since `check_model` needs no NumPy.
-    if name in __all__:
-        module = _MODULES.get(name, "minilm")
-        found: object = getattr(import_module(f"{__name__}.{module}"), name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+    def __getattr__(name: str) -> object:
+        # Imported late, since `check_model` needs no NumPy.
+        if name in __all__:
+            module = _MODULES.get(name, "minilm")
+            found: object = getattr(import_module(f"{__name__}.{module}"), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
