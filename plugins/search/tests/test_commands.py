@@ -132,5 +132,5 @@ def test_the_page_takes_no_option_that_it_does_not_have(option: list[str]):
 def test_without_the_plugin_views_open_says_how_to_install_it():
     outcome = run("search", "fractions", "--open")
     assert (outcome.exit_code, outcome.stdout) == (1, "")
-    assert "plugin 'views' is not installed; run `" in outcome.stderr
+    assert "standards-mcp-views is not installed; run `" in outcome.stderr
     assert "views" in outcome.stderr.partition("run `")[2]
