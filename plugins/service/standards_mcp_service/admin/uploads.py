@@ -50,8 +50,8 @@ async def receive(request: Request, folder: Path, max_bytes: int) -> Upload:
     parser = _Parser(request, folder, max_bytes)
     try:
         form = await parser.parse()
-    except MultiPartException as exc:
-        raise HTTPException(400, f"This form cannot be read: {exc.message}") from None
+    except (MultiPartException, UnicodeError) as exc:
+        raise HTTPException(400, f"This form cannot be read: {exc}") from None
     except OSError as exc:
         raise HTTPException(507, f"The file cannot be saved: {reason_of(exc)}.") from None
     finally:
