@@ -24,6 +24,7 @@ from standards_mcp.transports import (
     server_of,
 )
 from standards_mcp_service.bodies import read_form
+from standards_mcp_service.health import Health
 
 from .actions import Actions, RefusedError
 from .plugin_pages import Show
@@ -31,6 +32,7 @@ from .plugin_pages import Show
 _MAX_CHARACTERS: Final = 100_000
 _MAX_CHANGES: Final = 50
 _OPEN_SECONDS: Final = 10.0
+_LIST_SECONDS: Final = 3.0
 
 
 class ShownChange(NamedTuple):
@@ -58,15 +60,15 @@ class ShownServer(NamedTuple):
 class ApprovalsPage:
     """The page with the definitions that are not approved."""
 
-    def __init__(self, host: Host, actions: Actions, show: Show) -> None:
-        self._host, self._actions = host, actions
-        self._show = show
+    def __init__(self, host: Host, health: Health, actions: Actions, show: Show) -> None:
+        self._host, self._health, self._actions, self._show = host, health, actions, show
 
     async def get(
         self, request: Request, principal: Principal, status: int = 200, problem: str = ""
     ) -> Response:
         """Show all differences."""
         del principal
+        await self._health.plugins.within(_LIST_SECONDS)  # starts the servers
         approved, names = request.query_params.get("approved", ""), dict(self._servers())
         shown = [_shown(name, server) for name, server in names.items()]
         return self._show(

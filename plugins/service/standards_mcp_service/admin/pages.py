@@ -82,7 +82,7 @@ class Admin:
         actions = Actions(host, health.audit)
         self._recent = RecentLog(host)
         self._log_page = LogPage(host, self._recent, self.show)
-        self._approvals = ApprovalsPage(host, actions, self.show)
+        self._approvals = ApprovalsPage(host, health, actions, self.show)
         self._tokens = TokensPage(host, self)
         self._plugin_pages = plugin_pages(host, _OWN_PAGES, actions, self.show)
         shared = cast("MutableMapping[str, object]", self._templates.globals)

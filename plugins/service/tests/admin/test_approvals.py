@@ -106,6 +106,22 @@ async def test_exactly_the_shown_definition_is_approved_and_served_at_once(make_
     assert line.items() >= ({"event": "definition approved"} | fields).items()
 
 
+async def test_a_process_that_has_not_started_the_server_yet_shows_its_changes(
+    make_host: MakeHost,
+):
+    async with changed(make_host, tool("echo", "New.")) as (_, url):
+        (shown,) = digests(await page(url))
+    # The next service begins with the definitions that the server listed last.
+    Path("peer/tools.json").write_text(json.dumps([tool("echo", "Newer."), CHANGE]))
+    table = entry(Path("peer"))
+    async with served_over_http(
+        make_host(servers={"peer": table}, server={"port": 0, "admin": True})
+    ) as url:
+        text = await page(url)
+    assert "Newer." in text
+    assert shown not in text
+
+
 async def test_a_definition_that_changed_since_it_was_shown_is_not_approved(make_host: MakeHost):
     async with changed(make_host, tool("echo", "Harmless.")) as (host, url):
         (shown,) = digests(await page(url))
