@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
 
 _Progress: TypeAlias = Callable[[str, int, int], None]
-_MAX_BYTES: Final = 256 * 2**20
+_MAX_BYTES: Final = 256_000_000
 
 
 class _Field(NamedTuple):
@@ -118,7 +118,7 @@ def _facts(stats: CatalogStats) -> Mapping[str, str]:
             counts = cast("Mapping[str, int]", value)
             facts[_label(key)] = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         else:
-            facts[_label(key)] = value
+            facts[_label(key)] = f"{value:,}" if isinstance(value, int) else value
     return {label: str(fact) for label, fact in facts.items()}
 
 

@@ -42,6 +42,7 @@ async def test_the_page_has_the_state_and_the_sets(settings: CatalogSettings):
     assert facts["Records"] == "2,420"
     assert "Mathematics 729" in facts["Subjects"]
     assert facts["Index"] == "current"
+    assert facts["Indexed records"] == "2,420"
     assert table.title == "Standard sets"
     assert ("NGSS: Grade 1", "Next Generation Science Standards", "Science", "13") in table.rows
     assert all(isinstance(fact, str) for fact in facts.values())

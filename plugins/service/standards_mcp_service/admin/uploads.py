@@ -22,7 +22,7 @@ _FIELD_BYTES: Final = 4096
 _MAX_FIELDS: Final = 20
 _SECONDS: Final = 600.0
 _LONGEST_NAME: Final = 80
-_MB: Final = 2**20
+_MB: Final = 10**6
 
 
 class Upload(NamedTuple):

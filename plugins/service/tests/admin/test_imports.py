@@ -59,7 +59,7 @@ async def test_the_page_shows_content_as_text_and_a_form(
         "and 100 more",
         '<label for="field-note">A &lt;note&gt;</label>',
         '<input type="checkbox" name="strict"',
-        "A file may have 97.7 KiB.",
+        "A file may have 100.0 kB.",
     ):
         assert part in page, part
     assert 'href="shelf">The &lt;shelf&gt;</a>' in tools
