@@ -97,11 +97,10 @@ def verify(files: Sequence[Path], *, has_older: bool) -> Verdict:
 def verify_part(lines: Iterable[bytes]) -> str:
     """Return where lines in the middle of a log are broken, or "" if they follow each other."""
     verifier = _Verifier(has_older=True, is_part=True)
-    problems = (
-        (number, problem) for number, line in enumerate(lines, 1)
-        if (problem := verifier.add(str(number), line))
-    )  # fmt: skip
-    return next((f"line {number} of these: {problem}" for number, problem in problems), "")
+    for number, line in enumerate(lines, 1):
+        if problem := verifier.add(str(number), line):
+            return f"line {number} of these: {problem}"
+    return ""
 
 
 def _lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:

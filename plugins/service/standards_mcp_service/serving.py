@@ -142,14 +142,14 @@ class _Service:
             from .admin.actions import Actions  # noqa: PLC0415  - only if it is configured
             from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
             from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
-            from .admin.tokens import TokenPages  # noqa: PLC0415  - as above
 
             controls = None
             if reloading:
                 controls = Controls(host, reloading, server, Actions(host, audit))
-            admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
-            routes += [*admin.routes(), *TokenPages(host, admin).routes()]
-            self.admin = admin
+            self.admin = Admin(
+                host, principal_of, controls, health, self._sessions, self._in_flight
+            )
+            routes += self.admin.routes()
         self._people = _people_of(host)
         routes += self._people.routes() if self._people else []
         if settings.card:

@@ -43,6 +43,7 @@ class BoundedProtocol(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn: _Connection = _Connection(self.most_bytes)
+        self.app_state = {**self.app_state, EXTEND: self._extend}
         self._timer: asyncio.TimerHandle | None = None
         self._has_begun = False
 
@@ -57,16 +58,14 @@ class BoundedProtocol(H11Protocol):
             self._stop_timer()
             self._has_begun = True
         super().data_received(data)
-        if self.scope:  # the app has not begun to answer yet
-            state = cast("dict[str, Any]", self.scope.get("state"))
-            state[EXTEND] = self._extend
         self._update_timer()
 
     def _extend(self, most_bytes: int, seconds: float) -> None:
         """Let the current request have more bytes and time, for a caller who may upload a file."""
         self.conn.extend(most_bytes)
-        self._stop_timer()
-        self._timer = self.loop.call_later(seconds, self._time_out)
+        if self._timer:  # the body has not arrived yet
+            self._stop_timer()
+            self._timer = self.loop.call_later(seconds, self._time_out)
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""

@@ -5,6 +5,7 @@ The service shows the content and the form, see `standards_mcp_service.admin.con
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
@@ -22,8 +23,8 @@ from .workplace import ProgressLine, Workplace
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
 
-_PROGRESS: TypeAlias = Callable[[str, int, int], None]
-_MAX_BYTES: Final = 256 * 2**20
+_Progress: TypeAlias = Callable[[str, int, int], None]
+_MAX_BYTES: Final = 256_000_000
 
 
 class _Field(NamedTuple):
@@ -82,7 +83,8 @@ class CatalogPage:
 
     def __init__(self, settings: CatalogSettings, catalog: Callable[[], Catalog]) -> None:
         self._catalog = catalog
-        self.importer = CatalogImporter(settings)
+        # With Pinecone, an import alone would not change what searches use.
+        self.importer = CatalogImporter(settings) if settings.choice[0] == "local" else None
 
     async def content(self) -> tuple[Mapping[str, str], Sequence[_Table]]:
         """Return the state of the catalog and its standard sets.
@@ -116,7 +118,7 @@ def _facts(stats: CatalogStats) -> Mapping[str, str]:
             counts = cast("Mapping[str, int]", value)
             facts[_label(key)] = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         else:
-            facts[_label(key)] = value
+            facts[_label(key)] = f"{value:,}" if isinstance(value, int) else value
     return {label: str(fact) for label, fact in facts.items()}
 
 
@@ -127,7 +129,7 @@ def _label(key: str) -> str:
 class _JobProgress(ProgressLine):
     """Passes the progress of an import on."""
 
-    def __init__(self, tell: _PROGRESS) -> None:
+    def __init__(self, tell: _Progress) -> None:
         super().__init__()
         self._tell = tell
 
@@ -140,7 +142,7 @@ class _JobProgress(ProgressLine):
         self._tell("Embedding and indexing new texts", done, total)
 
 
-def run_import(arguments: Mapping[str, Any], progress: _PROGRESS) -> tuple[Any, ...]:
+def run_import(arguments: Mapping[str, Any], progress: _Progress) -> tuple[Any, ...]:
     """Import one source, in a process of its own.
 
     Returns:
@@ -163,10 +165,10 @@ def run_import(arguments: Mapping[str, Any], progress: _PROGRESS) -> tuple[Any, 
         lambda: _JobProgress(progress),
         PublicWeb(),
     )
-    name = arguments["jurisdiction"]
+    source, jurisdiction = Path(arguments["source"]), arguments["jurisdiction"]
     options = ImportCommandOptions(
         sources=(arguments["source"],),
-        jurisdiction=(name,) if name else (),
+        jurisdiction=(jurisdiction,) if jurisdiction else (),
         **{name: arguments[name] for name in ("replace", "strict", "dry_run")},
     )
     progress("Opening the catalog", 0, 0)
@@ -174,7 +176,7 @@ def run_import(arguments: Mapping[str, Any], progress: _PROGRESS) -> tuple[Any, 
         report, errors = import_with(workplace, options)
     finally:
         workplace.close()
-    return _result(report, errors, str(Path(arguments["source"]).parent) + "/")
+    return _result(report, errors, f"{source.parent}{os.sep}" if source.is_absolute() else "")
 
 
 def _no_catalog() -> NoReturn:
@@ -182,7 +184,7 @@ def _no_catalog() -> NoReturn:
 
 
 def _result(report: Report, errors: Sequence[str], folder: str) -> tuple[Any, ...]:
-    """Return an ``ImportResult``; the folder of the file is left out of its texts."""
+    """Return an ``ImportResult``; the folder of a file is left out of its texts."""
     from standards_mcp_catalog.importing.report import KEPT_PER_REASON
 
     would = "would be " if report.dry_run else ""

@@ -1,13 +1,14 @@
 """An HTTP client that reaches public addresses only, for addresses that come over the network.
 
 Whoever may import through the service must not reach the network behind it (server-side request
-forgery). The address of a name is checked before the request, and that of the connection before the
-answer is read, because a name may change its address in between.
+forgery). The address of a name is checked before a connection is opened, and that of the connection
+before the request is sent, because a name may change its address in between.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
@@ -32,7 +33,7 @@ class PublicWeb(Web):
     @override
     def _client(self) -> httpx2.Client:
         client = super()._client
-        client.event_hooks = {"request": [_check_request], "response": [_check_connection]}
+        client.event_hooks = {"request": [_check_request, _check_connection]}
         return client
 
 
@@ -50,12 +51,17 @@ def _check_request(request: httpx2.Request) -> None:
         raise _refusal(host)
 
 
-def _check_connection(response: httpx2.Response) -> None:
-    if _has_proxy(response.request.url):
-        return
-    stream: Any = response.extensions["network_stream"]
-    if not is_public(str(stream.get_extra_info("server_addr")[0])):
-        raise _refusal(response.request.url.host)
+def _check_connection(request: httpx2.Request) -> None:
+    """Check the address of the connection, before the first byte is sent."""
+
+    def check(event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            address = info["return_value"].get_extra_info("server_addr")
+            if not is_public(str(address[0])):
+                raise _refusal(request.url.host)
+
+    if not _has_proxy(request.url):
+        request.extensions = {**request.extensions, "trace": check}
 
 
 def _has_proxy(url: httpx2.URL) -> bool:

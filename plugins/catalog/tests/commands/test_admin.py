@@ -42,9 +42,16 @@ async def test_the_page_has_the_state_and_the_sets(settings: CatalogSettings):
     assert facts["Records"] == "2,420"
     assert "Mathematics 729" in facts["Subjects"]
     assert facts["Index"] == "current"
+    assert facts["Indexed records"] == "2,420"
     assert table.title == "Standard sets"
     assert ("NGSS: Grade 1", "Next Generation Science Standards", "Science", "13") in table.rows
     assert all(isinstance(fact, str) for fact in facts.values())
+
+
+def test_the_page_imports_only_into_the_catalog_that_searches_use(settings: CatalogSettings):
+    remote = settings.model_copy(update={"backend": "pinecone"})
+    importers = [CatalogPage(table, open_local).importer for table in (settings, remote)]
+    assert [importer is None for importer in importers] == [False, True]
 
 
 def test_an_import_reports_counts_rejected_records_and_progress(settings: CatalogSettings):
@@ -86,7 +93,9 @@ def test_addresses_of_the_network_of_the_service_are_refused(settings: CatalogSe
     arguments = page.importer.arguments("http://169.254.169.254/latest", {})
     _, is_error, _, lists = run_import(arguments, lambda *_: None)
     assert is_error
-    assert "is not a public address" in lists["Skipped, the first 20 of each reason"][0]
+    (line,) = lists["Skipped, the first 20 of each reason"]
+    assert line.startswith("http://169.254.169.254/latest: ")
+    assert "is not a public address" in line
 
 
 def test_a_damaged_catalog_is_an_error(settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch):

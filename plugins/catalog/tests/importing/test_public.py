@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from http.server import ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 from support.web_server import QuietHandler, in_thread
@@ -34,7 +35,10 @@ def test_a_public_address_is_accepted(address: str):
 
 
 class Redirecting(QuietHandler):
+    received: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:  # noqa: N802
+        self.received.append(self.path)
         if self.path == "/redirect":
             self.reply(302, location=self.headers["Host"].join(("http://", "/secret")))
         else:
@@ -43,6 +47,7 @@ class Redirecting(QuietHandler):
 
 @pytest.fixture
 def url():
+    Redirecting.received.clear()
     with in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Redirecting)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
 
@@ -87,6 +92,7 @@ def test_a_name_that_changes_its_address_after_the_check_is_refused(
 
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     assert "is not a public address" in refused(url.replace("127.0.0.1", "rebind.example"))
+    assert not Redirecting.received
 
 
 def test_a_proxy_has_its_own_rules_for_names(url: str, monkeypatch: pytest.MonkeyPatch):

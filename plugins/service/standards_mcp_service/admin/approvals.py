@@ -24,6 +24,7 @@ from standards_mcp.transports import (
     server_of,
 )
 from standards_mcp_service.bodies import read_form
+from standards_mcp_service.health import Health
 
 from .actions import Actions, RefusedError
 from .plugin_pages import Show
@@ -31,7 +32,7 @@ from .plugin_pages import Show
 _MAX_CHARACTERS: Final = 100_000
 _MAX_CHANGES: Final = 50
 _OPEN_SECONDS: Final = 10.0
-_OTHER_WORKER_SECONDS: Final = 3.0
+_LIST_SECONDS: Final = 3.0
 
 
 class ShownChange(NamedTuple):
@@ -59,31 +60,35 @@ class ShownServer(NamedTuple):
 class ApprovalsPage:
     """The page with the definitions that are not approved."""
 
-    def __init__(self, host: Host, actions: Actions, show: Show) -> None:
-        self._host, self._actions = host, actions
-        self._show = show
+    def __init__(self, host: Host, health: Health, actions: Actions, show: Show) -> None:
+        self._host, self._health, self._actions, self._show = host, health, actions, show
 
     async def get(
         self, request: Request, principal: Principal, status: int = 200, problem: str = ""
     ) -> Response:
         """Show all differences."""
         del principal
-        approved = request.query_params.get("approved", "")
-        if approved:
-            await self._wait_for_other_worker()
-        shown = [_shown(name, server) for name, server in self._servers()]
-        values = {"servers": [server for server in shown if server.changes], "problem": problem}
-        return self._show(request, "approvals.html", status, approved=approved, **values)
+        await self._health.plugins.within(_LIST_SECONDS)  # starts the servers
+        approved, names = request.query_params.get("approved", ""), dict(self._servers())
+        shown = [_shown(name, server) for name, server in names.items()]
+        return self._show(
+            request,
+            "approvals.html",
+            status,
+            servers=[server for server in shown if server.changes],
+            approved=approved if approved in names else "",  # a link could have any text
+            problem=problem,
+        )
 
     async def post(self, request: Request, principal: Principal) -> Response:
         """Approve one version of a definition."""
         form = await read_form(request)
         name, digest = form.get("server", ""), form.get("digest", "")
         try:
-            title = await self._approve(name, digest, principal.name)
+            await self._approve(name, digest, principal.name)
         except RefusedError as exc:
             return await self.get(request, principal, 409, str(exc))
-        return RedirectResponse(f"approvals?{urlencode({'approved': title})}", 303)
+        return RedirectResponse(f"approvals?{urlencode({'approved': name})}", 303)
 
     def _servers(self) -> Iterator[tuple[str, ServerPlugin]]:
         for name, record in self._host.manager.records.items():
@@ -91,8 +96,8 @@ class ApprovalsPage:
             if server and server.approvals and record.status is not Status.FAILED:
                 yield name, server
 
-    async def _approve(self, name: str, digest: str, caller: str) -> str:
-        """Approve the change with this digest, and return its title.
+    async def _approve(self, name: str, digest: str, caller: str) -> None:
+        """Approve the change with this digest.
 
         Raises:
             RefusedError: There is no such change, or it cannot be approved.
@@ -112,18 +117,12 @@ class ApprovalsPage:
             why = f"The approval cannot be saved: {reason_of(exc)}."
             raise RefusedError(f"{why} Make the state folder writable.") from None
         self._actions.note("definition approved", fields)
-        return f"{name}: {change.title}"
 
-    async def _wait_for_other_worker(self) -> None:
-        """After an approval, wait until this worker has read the approvals of another one."""
-        with anyio.move_on_after(_OTHER_WORKER_SECONDS):
-            while any(_is_outdated(server) for _, server in self._servers()):  # noqa: ASYNC110  - another process writes the file
-                await anyio.sleep(0.05)
-
-
-def _is_outdated(server: ServerPlugin) -> bool:
-    approvals = server.approvals
-    return bool(approvals and approvals.changes and approvals.is_outdated)
+    @property
+    def is_current(self) -> bool:
+        """True if this worker has read the approvals of the other ones."""
+        approvals = [server.approvals for _, server in self._servers() if server.approvals]
+        return not any(each.changes and each.is_outdated for each in approvals)
 
 
 async def _find(server: ServerPlugin, digest: str) -> Change | None:
@@ -145,7 +144,7 @@ def _shown(name: str, server: ServerPlugin) -> ShownServer:
     assert server.approvals  # noqa: S101  - the caller has checked it
     changes, shown = server.approvals.changes, list[ShownChange]()
     for change in changes[:_MAX_CHANGES]:
-        sizes = [len(json.dumps(each)) for each in (change.before, change.after)]
+        sizes = [len(json.dumps(definition)) for definition in (change.before, change.after)]
         is_whole = sum(sizes) <= _MAX_CHARACTERS
         text = difference([change], None if is_whole else _MAX_CHARACTERS)
         title, _, text = text.partition("\n")

@@ -127,7 +127,11 @@ class Jobs:
             why = f"The folder {self._folder} cannot be written: {reason_of(exc)}."
             raise RefusedError(f"Nothing is imported. {why}") from None
         if lock is None:
-            raise RefusedError("Another import is running. Wait until it ends, or cancel it.")
+            raise RefusedError(
+                "The file of another import is arriving; try again in a few minutes."
+                if self._next.exists()
+                else "Another import is running. Wait until it ends, or cancel it."
+            )
         return lock
 
     def _make_upload_folder(self, lock: filelock.BaseFileLock) -> None:
@@ -216,6 +220,7 @@ class Jobs:
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.wait()
             self._finish(job, outcome, message)
             lock.release()
 
@@ -228,8 +233,6 @@ class Jobs:
             await process.stdin.drain()
         while process.returncode is None:
             if (self._run / "cancel").exists():
-                process.kill()
-                await process.wait()
                 return "cancelled", "The import was cancelled."
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(process.wait(), _POLL_SECONDS)
@@ -262,15 +265,18 @@ class Jobs:
         fields = {"page": self._page, "source": job.get("source"), "caller": job.get("caller")}
         self._actions.note("import ended", {**fields, "outcome": outcome, "counts": counts})
 
-    def cancel(self, caller: str) -> None:
-        """Ask the worker that runs the import to end it.
+    def cancel(self, began: str, caller: str) -> None:
+        """Ask the worker that runs an import to end it.
+
+        Args:
+            began: The `State.began` that the page has shown.
 
         Raises:
-            RefusedError: No import is running, or the audit log cannot be written.
+            RefusedError: This import is not running, or the audit log cannot be written.
         """
         state = self.state()
-        if state is None or state.outcome:
-            raise RefusedError("No import is running.")
+        if state is None or state.outcome or str(state.began) != began:
+            raise RefusedError("This import is not running any more.")
         fields = {"page": self._page, "source": state.source, "caller": caller}
         self._actions.announce("import is about to be cancelled", fields)
         with suppress(OSError):

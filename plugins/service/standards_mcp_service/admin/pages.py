@@ -33,6 +33,7 @@ from .facts import History, PluginFacts, plugin_facts
 from .logs import LogPage, RecentLog
 from .plugin_pages import plugin_pages
 from .switches import plugin_switch, tool_switch
+from .tokens import TokensPage
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
@@ -47,7 +48,9 @@ _MAX_ROWS: Final = 20
 _MAX_TABLE_ROWS: Final = 500
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
-_OTHER_WORKER_SECONDS: Final = 2.0
+_OTHER_WORKER_SECONDS: Final = 3.0
+_DONE: Final = frozenset(("changed", "changed_plugin", "approved"))
+"""Parameters of the redirects after a form, which another worker may have answered."""
 _FOLDER: Final = Path(__file__).parent / "templates"
 Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
@@ -79,7 +82,8 @@ class Admin:
         actions = Actions(host, health.audit)
         self._recent = RecentLog(host)
         self._log_page = LogPage(host, self._recent, self.show)
-        self._approvals = ApprovalsPage(host, actions, self.show)
+        self._approvals = ApprovalsPage(host, health, actions, self.show)
+        self._tokens = TokensPage(host, self)
         self._plugin_pages = plugin_pages(host, _OWN_PAGES, actions, self.show)
         shared = cast("MutableMapping[str, object]", self._templates.globals)
         shared.update(
@@ -103,15 +107,17 @@ class Admin:
             (PATH, "GET", self._overview),
             (_TOOLS, "GET", self._tools),
             (_TOOLS, "POST", self._switch),
-            (f"{PATH}/log", "GET", self._log_page.get),
+            (f"{PATH}/tokens", "GET", self._tokens.get),
+            (f"{PATH}/tokens", "POST", self._tokens.post),
             (f"{PATH}/approvals", "GET", self._approvals.get),
             (f"{PATH}/approvals", "POST", self._approvals.post),
+            (f"{PATH}/log", "GET", self._log_page.get),
         ]
         for page in self._plugin_pages:
             pages += [(f"{PATH}/{page.name}", "GET", page.get)]
             pages += [(f"{PATH}/{page.name}", "POST", page.post)]
         return [
-            *(self.route(path, method, page) for path, method, page in pages),
+            *(self._route(path, method, page) for path, method, page in pages),
             # Whoever may not administer the service sees why, on a page with the same style.
             Route(f"{PATH}/style.css", style_sheet, methods=["GET"]),
         ]
@@ -126,7 +132,7 @@ class Admin:
                 for page in self._plugin_pages:
                     await page.jobs.aclose()
 
-    def route(self, path: str, method: str, page: Page) -> Route:
+    def _route(self, path: str, method: str, page: Page) -> Route:
         """Return the route of a page for admins. A POST must come from a page of the service."""
 
         async def answer(request: Request) -> Response:
@@ -156,8 +162,7 @@ class Admin:
         return principal
 
     async def _overview(self, request: Request, _: Principal) -> Response:
-        is_refreshed = "refresh" in request.query_params
-        response = self.show(
+        return self.show(
             request,
             "overview.html",
             hour=self._history.hour(),
@@ -168,12 +173,8 @@ class Admin:
             most_sessions=self._host.settings.server.max_sessions,
             clients=self._sessions.by_client().most_common(_MAX_ROWS),
             streams=self._in_flight.streams,
-            is_refreshed=is_refreshed,
             refresh_seconds=_REFRESH_SECONDS,
         )
-        if is_refreshed:
-            response.headers["refresh"] = str(_REFRESH_SECONDS)
-        return response
 
     async def _plugins(self) -> list[PluginFacts]:
         health = await self._health.plugins.within(_ANSWER_SECONDS) or {}
@@ -193,7 +194,7 @@ class Admin:
             problem=problem,
             changed=tools.get(query.get("changed", "")),
             changed_plugin={item.record.name: item for item in plugins}.get(
-                query.get("plugin", "")
+                query.get("changed_plugin", "")
             ),
         )
 
@@ -212,7 +213,7 @@ class Admin:
                 return question
         except RefusedError as exc:
             return await self._tools(request, principal, 409, str(exc))
-        changed = {"plugin": plugin} if plugin else {"changed": tool}
+        changed = {"changed_plugin": plugin} if plugin else {"changed": tool}
         return RedirectResponse(f"tools?{urlencode(changed)}", 303)
 
     @property
@@ -255,22 +256,28 @@ class Admin:
     def show(
         self, request: Request, template: str, status: int = 200, /, **values: Any
     ) -> Response:
-        """Return a page of the templates."""
+        """Return a page of the templates.
+
+        With ``?refresh=``, it reloads itself after the value *refresh_seconds*, if there is one.
+        """
         path = request.url.path
         # Addresses are relative, so that the pages work below the path of a proxy, too.
         base = "" if path.startswith(f"{PATH}/") else "admin/"
         now = f"{datetime.now(UTC):%H:%M:%S}"
         page = self._templates.get_template(template)
+        seconds = values.get("refresh_seconds") if "refresh" in request.query_params else None
         shared = {"path": path, "base": base, "now": now, "person": person_of(request)}
-        return HTMLResponse(page.render(values, **shared), status, PAGE_HEADERS)
+        text = page.render(values, **shared, is_refreshed=bool(seconds))
+        refresh = {"refresh": str(seconds)} if seconds else {}
+        return HTMLResponse(text, status, PAGE_HEADERS | refresh)
 
     async def _wait_for_other_worker(self, request: Request) -> None:
         """After a change, wait until this worker has applied the change of another one."""
-        is_after_change = request.query_params.keys() & {"changed", "plugin"}
-        if self._host.settings.server.workers == 1 or not is_after_change:
+        if _DONE.isdisjoint(request.query_params):
             return
         with anyio.move_on_after(_OTHER_WORKER_SECONDS):
-            while not self._host.loaded.is_current():  # noqa: ASYNC110  - another process writes it
+            # Another process changes both.
+            while not (self._host.loaded.is_current() and self._approvals.is_current):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
 
 

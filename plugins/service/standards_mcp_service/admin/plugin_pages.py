@@ -67,8 +67,7 @@ class PluginPage:
         state = self.jobs.state() if importer else None
         is_running = state is not None and not state.outcome
         facts, tables, failure = await self._content(is_running=is_running)
-        is_refreshed = is_running and "refresh" in request.query_params
-        response = self._show(
+        return self._show(
             request,
             "plugin_page.html",
             status,
@@ -76,16 +75,12 @@ class PluginPage:
             importer=importer,
             state=state,
             is_running=is_running,
-            is_refreshed=is_refreshed,
-            refresh_seconds=_REFRESH_SECONDS,
+            refresh_seconds=_REFRESH_SECONDS if is_running else None,
             facts=facts,
             tables=tables,
             failure=failure,
             problem=problem,
         )
-        if is_refreshed:
-            response.headers["refresh"] = str(_REFRESH_SECONDS)
-        return response
 
     async def _content(self, *, is_running: bool) -> tuple[Mapping[str, str], Sequence[Table], str]:
         """Return facts, tables, and why there are none; nothing while an import runs."""
@@ -114,7 +109,7 @@ class PluginPage:
                 form = await read_form(request)
                 if form.get("action") != "cancel":
                     raise HTTPException(400, "This form says neither import nor cancel.")
-                self.jobs.cancel(principal.name)
+                self.jobs.cancel(form.get("began", ""), principal.name)
         except RefusedError as exc:
             return await self.get(request, principal, 409, str(exc))
         return RedirectResponse(f"{self.name}?refresh=", 303)

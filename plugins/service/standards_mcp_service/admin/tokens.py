@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
@@ -13,7 +13,6 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute
 
 from standards_mcp.transports import (
     ADMIN,
@@ -40,9 +39,10 @@ from standards_mcp_service.tokens import (
 
 from .actions import RefusedError
 from .controls import ConfigChange
-from .pages import PATH, Admin
 
-_TOKENS: Final = f"{PATH}/tokens"
+if TYPE_CHECKING:
+    from .pages import Admin
+
 _BUILT_IN: Final = {
     ADMIN: "this page, where its holder can make tokens with any scope",
     METRICS: "/metrics",
@@ -67,27 +67,22 @@ class TokenRow(NamedTuple):
     is_yours: bool
 
 
-class TokenPages:
+class TokensPage:
     """Show the tokens of the configuration, and change them. Their secrets are not known here."""
 
     def __init__(self, host: Host, admin: Admin) -> None:
         self._host, self._admin = host, admin
 
-    def routes(self) -> list[BaseRoute]:
-        """Return the routes of the page."""
-        return [
-            self._admin.route(_TOKENS, "GET", self._list),
-            self._admin.route(_TOKENS, "POST", self._change),
-        ]
-
-    async def _list(
+    async def get(
         self,
         request: Request,
-        _: Principal,
+        principal: Principal,
         status: int = 200,
         problem: str = "",
         entered: _Form | None = None,
     ) -> Response:
+        """List the tokens, and show the form for a new one."""
+        del principal
         auth = self._host.settings.server.auth
         return self._admin.show(
             request,
@@ -111,7 +106,8 @@ class TokenPages:
             rows.append(TokenRow(name, section, place, in_file, name == own_name))
         return rows
 
-    async def _change(self, request: Request, principal: Principal) -> Response:
+    async def post(self, request: Request, principal: Principal) -> Response:
+        """Make, limit or revoke a token."""
         form = await read_form(request)
         action, name = form.get("action", ""), form.get("name", "").strip()
         secret = new_token()
@@ -121,7 +117,7 @@ class TokenPages:
                 return question
         except RefusedError as exc:
             entered = form if action == "create" else None
-            return await self._list(request, principal, 409, str(exc), entered)
+            return await self.get(request, principal, 409, str(exc), entered)
         if action == "create":
             return self._admin.show(request, "token.html", name=name, token=secret)
         return RedirectResponse(f"tokens?{urlencode({'changed': name})}", 303)

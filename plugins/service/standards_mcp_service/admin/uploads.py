@@ -22,7 +22,7 @@ _FIELD_BYTES: Final = 4096
 _MAX_FIELDS: Final = 20
 _SECONDS: Final = 600.0
 _LONGEST_NAME: Final = 80
-_MB: Final = 2**20
+_MB: Final = 10**6
 
 
 class Upload(NamedTuple):
@@ -50,8 +50,8 @@ async def receive(request: Request, folder: Path, max_bytes: int) -> Upload:
     parser = _Parser(request, folder, max_bytes)
     try:
         form = await parser.parse()
-    except MultiPartException as exc:
-        raise HTTPException(400, f"This form cannot be read: {exc.message}") from None
+    except (MultiPartException, UnicodeError) as exc:
+        raise HTTPException(400, f"This form cannot be read: {exc}") from None
     except OSError as exc:
         raise HTTPException(507, f"The file cannot be saved: {reason_of(exc)}.") from None
     finally:

@@ -95,7 +95,8 @@ async def test_exactly_the_shown_definition_is_approved_and_served_at_once(make_
         assert sent.status_code == 303
         assert served(host) == ["peer_echo", "peer_change"]
         text = await page(url, sent.headers["location"].removeprefix("approvals"))
-        assert "Approved: peer: tool 'echo' changed." in unescape(text)
+        assert "A definition of peer is approved." in text
+        assert "is approved." not in await page(url, "?approved=it")  # any link could say so
         assert digests(text) == [second]
         again = await approve(url, first)
         assert again.status_code == 409
@@ -103,6 +104,22 @@ async def test_exactly_the_shown_definition_is_approved_and_served_at_once(make_
     (line,) = audited()
     fields = {"caller": "anonymous", "server": "peer", "definition": first}
     assert line.items() >= ({"event": "definition approved"} | fields).items()
+
+
+async def test_a_process_that_has_not_started_the_server_yet_shows_its_changes(
+    make_host: MakeHost,
+):
+    async with changed(make_host, tool("echo", "New.")) as (_, url):
+        (shown,) = digests(await page(url))
+    # The next service begins with the definitions that the server listed last.
+    Path("peer/tools.json").write_text(json.dumps([tool("echo", "Newer."), CHANGE]))
+    table = entry(Path("peer"))
+    async with served_over_http(
+        make_host(servers={"peer": table}, server={"port": 0, "admin": True})
+    ) as url:
+        text = await page(url)
+    assert "Newer." in text
+    assert shown not in text
 
 
 async def test_a_definition_that_changed_since_it_was_shown_is_not_approved(make_host: MakeHost):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from html import unescape
 from pathlib import Path
@@ -27,7 +28,7 @@ from support.shelf import (
     until_page,
     upload,
 )
-from support.waiting import until
+from support.waiting import WAIT, until
 
 from standards_mcp_service.tokens import new_token
 from standards_mcp_service.wire import BoundedProtocol
@@ -58,7 +59,7 @@ async def test_the_page_shows_content_as_text_and_a_form(
         "and 100 more",
         '<label for="field-note">A &lt;note&gt;</label>',
         '<input type="checkbox" name="strict"',
-        "A file may have 97.7 KiB.",
+        "A file may have 100.0 kB.",
     ):
         assert part in page, part
     assert 'href="shelf">The &lt;shelf&gt;</a>' in tools
@@ -134,15 +135,19 @@ async def test_an_import_can_be_cancelled_by_any_worker(monkeypatch: pytest.Monk
     async with shelved(monkeypatch) as (_, url):
         headers = {"origin": url}
         async with patient_client(headers=headers) as http:
-            refused = await http.post(f"{url}/admin/shelf", data={"action": "cancel"})
-            assert (refused.status_code, "No import is running" in refused.text) == (409, True)
+            cancel = {"action": "cancel", "began": "1.5"}
+            assert (await http.post(f"{url}/admin/shelf", data=cancel)).status_code == 409
             assert (await http.post(f"{url}/admin/shelf", data={"a": "b"})).status_code == 400
             await upload(url, "wait")
             await until(Path("waiting").exists)
-            sent = await http.post(f"{url}/admin/shelf", data={"action": "cancel"})
-            assert sent.status_code == 303
+            # A form that was shown for an earlier import does not end this one.
+            refused = await http.post(f"{url}/admin/shelf", data=cancel)
+            assert refused.status_code == 409
+            assert "This import is not running any more." in refused.text
+            (cancel["began"],) = re.findall('name="began" value="(.*?)"', refused.text)
+            assert (await http.post(f"{url}/admin/shelf", data=cancel)).status_code == 303
         page = await until_page(url, "The import was cancelled.")
-        assert "Start the import again" in page
+        assert "Start the import again." in page
         await until_gone(int(Path("waiting").read_text()))
     assert [line["event"] for line in audited()][1:] == [
         "import is being cancelled",
@@ -248,7 +253,15 @@ async def test_a_file_may_take_longer_than_other_requests_but_not_be_too_large(
 ):
     monkeypatch.setattr(BoundedProtocol, "seconds", 0.3)
     settings = SETTINGS.replace("port = 0", "port = 0\nmax_request_bytes = 2000")
-    async with shelved(monkeypatch, settings) as (_, url):
+    async with shelved(monkeypatch, settings) as (_, url), anyio.create_task_group() as tasks:
+
+        async def send_second() -> None:
+            await until((FOLDER / "next").exists)
+            second = await upload(url, "text")
+            assert second.status_code == 409
+            assert "The file of another import is arriving" in second.text
+
+        tasks.start_soon(send_second)
         slow = await send_slowly(url, b"x" * 90_000, "shelf")
         assert slow.startswith(b"HTTP/1.1 303")
         await until_page(url, "<dt>Books</dt><dd>90,000</dd>")
@@ -257,6 +270,42 @@ async def test_a_file_may_take_longer_than_other_requests_but_not_be_too_large(
         assert "The file is too large" in large.text
         assert not (FOLDER / "next").exists()
         assert (await send_slowly(url, b"x" * 90_000, "tools")).startswith(b"HTTP/1.1 4")
+
+
+async def test_a_form_that_cannot_be_decoded_is_refused(monkeypatch: pytest.MonkeyPatch):
+    body = b'--b\r\nContent-Disposition: form-data; name="address"\r\n\r\nx\r\n--b--\r\n'
+    async with shelved(monkeypatch) as (_, url), patient_client(headers={"origin": url}) as http:
+        kind = {"content-type": "multipart/form-data; boundary=b; charset=undefined"}
+        answer = await http.post(f"{url}/admin/shelf", content=body, headers=kind)
+        assert (answer.status_code, "cannot be read" in answer.text) == (400, True)
+        assert (await upload(url, "text")).status_code == 303
+        await until_page(url, "Last import of")
+
+
+async def test_a_file_is_accepted_in_a_request_that_was_sent_before_the_last_answer(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with shelved(monkeypatch) as (_, url):
+        host = url.removeprefix("http://")
+        name, _, port = host.partition(":")
+        body = (
+            b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+            b"text\r\n--b--\r\n"
+        )
+        requests = (
+            f"GET /admin/style.css HTTP/1.1\r\nHost: {host}\r\n\r\n"
+            f"POST /admin/shelf HTTP/1.1\r\nHost: {host}\r\nOrigin: {url}\r\n"
+            "Content-Type: multipart/form-data; boundary=b\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        answers = b""
+        async with await anyio.connect_tcp(name, int(port)) as stream:
+            await stream.send(requests.encode() + body)
+            with anyio.fail_after(WAIT):
+                async for part in stream:
+                    answers += part
+        assert b"HTTP/1.1 303" in answers
+        await until_page(url, "Last import of")
 
 
 async def send_slowly(url: str, content: bytes, page: str) -> bytes:

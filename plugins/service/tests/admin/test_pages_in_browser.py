@@ -103,7 +103,7 @@ async def test_a_file_is_imported_and_a_definition_approved_without_javascript(
         await until(lambda: "peer_echo" not in served(host))
         await page.get_by_role("link", name="Approvals").click()
         await page.get_by_role("button", name="Approve tool 'echo' changed").click()
-        assert "Approved: peer" in await page.get_by_role("status").inner_text()
+        assert "A definition of peer is approved." in await page.get_by_role("status").inner_text()
         assert "peer_echo" in served(host)
 
         await page.get_by_role("link", name="Log").click()

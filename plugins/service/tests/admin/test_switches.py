@@ -106,9 +106,12 @@ async def test_a_plugin_that_is_loaded_is_switched_at_once_and_gives_the_file_ba
     async with administered() as (_, url), http_client(url, mode="legacy") as client:
         assert await names_of(client) == ["look"]
         pressed = await press(url, "disable")
-        assert (pressed.status_code, pressed.headers["location"]) == (303, "tools?plugin=desk")
+        assert (pressed.status_code, pressed.headers["location"]) == (
+            303,
+            "tools?changed_plugin=desk",
+        )
         assert await names_of(client) == []
-        page = await read(url, "?plugin=desk")
+        page = await read(url, "?changed_plugin=desk")
         assert "desk is disabled, and nothing of it is served" in page
         assert 'aria-label="Enable the plugin desk"' in page
         asked = await press(url, "enable")
@@ -117,7 +120,7 @@ async def test_a_plugin_that_is_loaded_is_switched_at_once_and_gives_the_file_ba
         assert await names_of(client) == []
         assert (await confirm(url, asked)).status_code == 303
         assert await names_of(client) == ["look"]
-        assert "desk is enabled." in await read(url, "?plugin=desk")
+        assert "desk is enabled." in await read(url, "?changed_plugin=desk")
     assert file_text() == TEXT
     lines = map(json.loads, Path("audit.jsonl").read_text("utf-8").splitlines())
     changes = [line for line in lines if line["event"] == "configuration changed"]
@@ -135,11 +138,11 @@ async def test_a_plugin_that_was_not_loaded_waits_for_a_restart():
         assert file_text() == TEXT + OFF
         assert (await confirm(url, asked)).status_code == 303
         assert host.manager.records["desk"].settings_type is None
-        page = await read(url, "?plugin=desk")
+        page = await read(url, "?changed_plugin=desk")
         assert "desk is enabled. Its code runs from the next start of the service on" in page
         assert "[plugins.desk] enabled = false" not in page
         assert (await press(url, "disable")).status_code == 303
-        assert "desk is disabled" in await read(url, "?plugin=desk")
+        assert "desk is disabled" in await read(url, "?changed_plugin=desk")
     assert Sources(Path("service.toml")).load().settings.plugins["desk"].enabled is False
 
 
@@ -182,7 +185,9 @@ async def test_a_server_is_switched_in_its_own_table():
         asked = await press(url, "enable", "far")
         assert "all contributions of the server" in asked.text
         assert (await confirm(url, asked)).status_code == 303
-        assert "far is enabled. Its code runs from the next start" in await read(url, "?plugin=far")
+        assert "far is enabled. Its code runs from the next start" in await read(
+            url, "?changed_plugin=far"
+        )
     assert file_text() == TEXT + server.replace("enabled = false\n", "")
 
 
