@@ -219,7 +219,7 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_many_reloads(host: Ho
     await asyncio.gather(*calls)
     gc.collect()
     assert answers >= 50
-    assert {thread.name for thread in threading.enumerate()} == threads
+    assert {thread.name for thread in threading.enumerate()} <= threads
     assert count_offerings() <= offerings + 1
 
 
