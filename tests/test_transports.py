@@ -167,7 +167,7 @@ def test_http_is_a_transport_of_the_program():
 
 def test_each_name_is_the_one_that_type_checkers_see():
     tree = ast.parse(inspect.getsource(transports))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     for node in block.body:
         assert isinstance(node, ast.ImportFrom)
         home = import_module(f"standards_mcp.{node.module}")

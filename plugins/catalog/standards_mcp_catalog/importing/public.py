@@ -43,10 +43,10 @@ def _check_request(request: httpx2.Request) -> None:
         addresses = [host]
     else:
         try:
-            found = socket.getaddrinfo(host, request.url.port or 443, type=socket.SOCK_STREAM)
+            answers = socket.getaddrinfo(host, request.url.port or 443, type=socket.SOCK_STREAM)
         except OSError:
             return  # the request fails, with a better message
-        addresses = [str(item[4][0]) for item in found]
+        addresses = [str(item[4][0]) for item in answers]
     if not all(map(is_public, addresses)):
         raise _refusal(host)
 
@@ -56,8 +56,10 @@ def _check_connection(request: httpx2.Request) -> None:
 
     def check(event: str, info: Mapping[str, Any]) -> None:
         if event == "connection.connect_tcp.complete":
-            address = info["return_value"].get_extra_info("server_addr")
+            connection = info["return_value"]
+            address = connection.get_extra_info("server_addr")
             if not is_public(str(address[0])):
+                connection.close()  # the client does not know it yet
                 raise _refusal(request.url.host)
 
     if not _has_proxy(request.url):
