@@ -178,7 +178,9 @@ def check_side_by_side() -> int:
 def types(environment: Path, paths: Sequence[Path]) -> list[list[str]]:
     python = str(program(environment, "python"))
     names = [str(path) for path in paths]
-    return [["mypy", *names], ["pyright", "--pythonpath", python, *names]]
+    # Checks side by side damage a cache that they share.
+    cache = ["--cache-dir", str(environment / "mypy-cache")]
+    return [["mypy", *cache, *names], ["pyright", "--pythonpath", python, *names]]
 
 
 def run_checks(environment: Path, checks: dict[str, list[list[str]]]) -> int:
