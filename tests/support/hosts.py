@@ -42,6 +42,13 @@ def entry_of(script: str) -> Entry:
     return entry
 
 
+def plain_tool(name: str, description: str = "Fine.", **annotations: bool) -> dict[str, Any]:
+    """Return a definition for the file from which `plain_server.py` lists its tools."""
+    schema = {"type": "object", "properties": {"value": {}}}
+    fields = {"name": name, "description": description, "inputSchema": schema}
+    return fields | {"annotations": annotations}
+
+
 def configured(timing: Timing = DEFAULT_TIMING, **settings: Any) -> Host:
     """Load a host of all installed plugins, by the configuration and these settings."""
     host = Host(load_settings(overrides=settings), timing=timing)

@@ -232,7 +232,7 @@ def _replace(
         save({name: item for name, item in backups.items() if item}, writer, work)
     journal = Journal(archive=printable(str(file.absolute())), left=list(backups))
     try:
-        journal.begin(host.state_dir)
+        journal.save(host.state_dir)
         for replace in replacements:
             replace()
             journal.advance(host.state_dir)

@@ -41,14 +41,14 @@ class Journal(BaseModel):
     done: list[str] = []
     left: list[str]
 
-    def begin(self, state_dir: Path) -> None:
-        """Note that the parts are about to be replaced."""
+    def save(self, state_dir: Path) -> None:
+        """Write the journal: first before any part is replaced."""
         replace_privately(state_dir / _NAME, self.model_dump_json().encode())
 
     def advance(self, state_dir: Path) -> None:
         """Note that one part more is restored."""
         self.done.append(self.left.pop(0))
-        self.begin(state_dir)
+        self.save(state_dir)
 
 
 def end_journal(state_dir: Path) -> None:

@@ -29,7 +29,7 @@ from standards_mcp_service.sessions import Sessions
 from .actions import Actions, RefusedError
 from .approvals import ApprovalsPage
 from .controls import ConfigChange, Controls, UnconfirmedError
-from .facts import History, PluginFacts, plugin_facts
+from .facts import History, Hour, PluginFacts, plugin_facts
 from .logs import LogPage, RecentLog
 from .plugin_pages import plugin_pages
 from .switches import plugin_switch, tool_switch
@@ -162,12 +162,13 @@ class Admin:
         return principal
 
     async def _overview(self, request: Request, _: Principal) -> Response:
+        hour = self._history.hour()
         return self.show(
             request,
             "overview.html",
-            hour=self._history.hour(),
+            hour=hour,
             running=self._history.running,
-            plugins=await self._plugins(),
+            plugins=await self._plugins(hour),
             services=await self._health.services.within(_ANSWER_SECONDS),
             sessions=self._sessions.count,
             most_sessions=self._host.settings.server.max_sessions,
@@ -176,14 +177,14 @@ class Admin:
             refresh_seconds=_REFRESH_SECONDS,
         )
 
-    async def _plugins(self) -> list[PluginFacts]:
+    async def _plugins(self, hour: Hour) -> list[PluginFacts]:
         health = await self._health.plugins.within(_ANSWER_SECONDS) or {}
-        return plugin_facts(self._host, health, self._history.hour().by_item)
+        return plugin_facts(self._host, health, hour.by_item)
 
     async def _tools(
         self, request: Request, _: Principal, status: int = 200, problem: str = ""
     ) -> Response:
-        plugins = await self._plugins()
+        plugins = await self._plugins(self._history.hour())
         tools = {tool.item.declared: tool for plugin in plugins for tool in plugin.tools}
         query = request.query_params
         return self.show(

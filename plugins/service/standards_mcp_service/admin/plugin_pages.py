@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import anyio
@@ -26,8 +26,6 @@ log = logging.getLogger("standards_mcp.service")
 _REFRESH_SECONDS: Final = 2
 _CONTENT_SECONDS: Final = 10.0
 _PREFIXES: Final = ("http://", "https://")
-
-Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
 class Show(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.browser import HOSTILE, needs_chromium, open_browser, serious_findings
-from support.hosts import entry_of, served
+from support.hosts import entry_of, plain_tool, served
 from support.http import http_client
 from support.shelf import SETTINGS, shelved, until_page, upload
 from support.waiting import until
@@ -27,17 +27,11 @@ def with_server(*tools: dict[str, Any]) -> str:
     return f"{SETTINGS}\n[servers.peer]\n{command}\n"
 
 
-def tool(name: str, description: str = "Fine.", **annotations: bool) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"value": {}}}
-    fields = {"name": name, "description": description, "inputSchema": schema}
-    return fields | {"annotations": annotations}
-
-
 async def test_the_pages_are_accessible_in_light_and_dark_and_on_a_narrow_screen(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    change = tool("change", readOnlyHint=True)
-    settings = with_server(tool("echo"), change)
+    change = plain_tool("change", readOnlyHint=True)
+    settings = with_server(plain_tool("echo"), change)
     complaints = list[str]()
     async with shelved(monkeypatch, settings) as (host, url), open_browser() as browser:
         await until_page(url, "Shelves")
@@ -46,7 +40,11 @@ async def test_the_pages_are_accessible_in_light_and_dark_and_on_a_narrow_screen
             for text in HOSTILE:
                 logging.getLogger("standards_mcp").warning(text, extra={"plugin": text[:100]})
                 await client.call_tool("look", {"where": text})
-            changed = [tool("echo", " ".join(HOSTILE[:3])), change, tool("x" * 60, HOSTILE[3])]
+            changed = [
+                plain_tool("echo", " ".join(HOSTILE[:3])),
+                change,
+                plain_tool("x" * 60, HOSTILE[3]),
+            ]
             await client.call_tool("peer_change", {"value": changed})
             await until(lambda: "peer_echo" not in served(host))
         await upload(url, "all", file_name="x" * 100, note=HOSTILE[0])
@@ -79,8 +77,8 @@ async def test_a_file_is_imported_and_a_definition_approved_without_javascript(
 ):
     file = tmp_path / "novels.csv"
     file.write_text("wait", encoding="utf-8")
-    change = tool("change", readOnlyHint=True)
-    settings = with_server(tool("echo"), change)
+    change = plain_tool("change", readOnlyHint=True)
+    settings = with_server(plain_tool("echo"), change)
     async with shelved(monkeypatch, settings) as (host, url), open_browser() as browser:
         page = await (await browser.new_context(java_script_enabled=False)).new_page()
         await page.goto(f"{url}/admin")
@@ -99,7 +97,7 @@ async def test_a_file_is_imported_and_a_definition_approved_without_javascript(
 
         await until(lambda: "peer_echo" in served(host))
         async with http_client(url) as client:
-            await client.call_tool("peer_change", {"value": [tool("echo", "New."), change]})
+            await client.call_tool("peer_change", {"value": [plain_tool("echo", "New."), change]})
         await until(lambda: "peer_echo" not in served(host))
         await page.get_by_role("link", name="Approvals").click()
         await page.get_by_role("button", name="Approve tool 'echo' changed").click()
