@@ -1,4 +1,4 @@
-"""Compute the embeddings that the starter set ships with.
+"""Compute the embeddings and the edition that the starter set ships with.
 
 usage: python scripts/embed_starter.py
 
@@ -9,26 +9,28 @@ and no figure of retrieval by more than 0.001.
 """
 
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp_catalog.starter import starter_wordings
+from standards_mcp_catalog import starter
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
 
 def main() -> None:
     encoder = MiniLmEncoder()
-    wordings = starter_wordings()
+    wordings = starter.starter_wordings()
     vectors = encoder.encode([wording.text for wording in wordings])
     save("vectors.npy", vectors.astype(np.float16))
     vectors = encoder.encode([phrase for wording in wordings for phrase in wording.phrases])
     greatest = np.abs(vectors).max(axis=1, keepdims=True)
     save("phrases.npy", np.rint(vectors / greatest * 127).astype(np.int8))
+    Path(str(files(starter) / starter.EDITION)).write_text(f"{starter.files_hash()}\n", "ascii")
 
 
 def save(name: str, vectors: npt.NDArray[np.generic]) -> None:
-    np.save(str(files("standards_mcp_catalog.starter") / name), vectors, allow_pickle=False)
+    np.save(str(files(starter) / name), vectors, allow_pickle=False)
     print(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {name}")
 
 

@@ -58,8 +58,7 @@ CALLER: Final = ContextVar[Principal | None]("caller", default=None)
 """The caller while the function of a plugin runs, for calls to other servers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(NamedTuple):
     """A request to the client: a question to its user, a prompt for its model, or its roots.
 
     Attributes:
@@ -67,7 +66,7 @@ class ClientRequest:
     """
 
     ability: Ability
-    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    params: Mapping[str, Any] = {}
 
     @property
     def text(self) -> str:

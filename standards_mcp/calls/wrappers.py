@@ -60,7 +60,7 @@ async def _call_tool(call: ToolCall) -> ToolResult:
     return result
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Progress:
     """The progress of a call in one wrapper.
 
@@ -73,7 +73,7 @@ class _Progress:
     result: ToolResult | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _HostCall(ToolCall):
     """A call as wrappers get it, with private fields with which the host continues the call."""
 

@@ -45,7 +45,7 @@ _REPORTERS: Final = ("standards_mcp.loading.manager", "standards_mcp.host")
 """The loggers of failed plugins and of warnings."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Invocation:
     """The global options and their host. Plugins' commands get this object as a `ToolCaller`."""
 

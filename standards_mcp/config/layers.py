@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast, get_args
+from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -38,7 +38,7 @@ _NOT_SET: Final = object()
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layer:
     """One source of values, with its name for errors.
 
@@ -94,8 +94,7 @@ class Layer:
         return f"{self.location(path)}: {variable if self.has_variables else key_name(path)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(NamedTuple):
     """All sources; the values of the first one have priority."""
 
     ordered: tuple[Layer, ...] = ()

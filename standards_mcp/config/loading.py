@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 
@@ -59,13 +59,12 @@ _SERVER_TABLES: Final = ("mcpServers", "servers")
 _SERVER_KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     """Settings with their layers, so that an error can name the source."""
 
     settings: Settings
     file: Path | None
-    layers: Layers = field(default_factory=Layers)
+    layers: Layers = Layers()
 
     def is_current(self) -> bool:
         """Return True if the file has not changed since it was read, or cannot be read now."""
@@ -76,7 +75,7 @@ class LoadedSettings:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sources:
     """The command line's file and values, to read the configuration again.
 

@@ -10,9 +10,9 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Annotated, Any, Final, Protocol, cast, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, Protocol, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -70,8 +70,7 @@ class Arguments(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedArguments:
+class UncheckedArguments(NamedTuple):
     """Arguments that only another server checks, so that its error messages reach the client."""
 
     schema: Schema
@@ -81,8 +80,7 @@ class UncheckedArguments:
         return dict(arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelArguments:
+class ModelArguments(NamedTuple):
     """Arguments derived from a function's signature and the registered filters.
 
     Attributes:
@@ -90,7 +88,7 @@ class ModelArguments:
         filters: The filters among the arguments; None if the tool accepts no filters.
     """
 
-    model: Callable[[], type[BaseModel]] = field(repr=False)
+    model: Callable[[], type[BaseModel]]
     names: tuple[str, ...]
     filters: tuple[Filter, ...] | None
     schema: Schema
@@ -134,7 +132,7 @@ class ModelArguments:
         return keywords
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SchemaArguments:
     """Arguments described by a hand-written JSON Schema."""
 

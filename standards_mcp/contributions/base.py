@@ -23,8 +23,7 @@ MAX_NAME: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NamedTuple):
     """The limits of the calls of a tool, a prompt or a resource.
 
     Attributes:
@@ -48,7 +47,10 @@ class Limits:
     max_argument_values: int = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_DEFAULT_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contribution:
     """A tool, a prompt, a resource or a skill of a plugin.
 
@@ -72,7 +74,7 @@ class Contribution:
     title: str | None
     description: str
     arguments: Arguments
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = _DEFAULT_LIMITS
     hidden_reason: str = ""
     error: str = ""
     conflict: str = ""

@@ -1,7 +1,5 @@
 """Read the front matter of a ``SKILL.md``: YAML that every client reads as the same JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Annotated, Any, Final, cast

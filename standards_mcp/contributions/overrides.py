@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -56,7 +56,7 @@ def item_limits(
     tool, ttl = item.tool, override.cache_ttl if isinstance(override, ToolOverride) else None
     limits = _limits(override, tool, tools, tools, tool.max_output_tokens)
     cache_ttl = tool.cache_ttl if ttl is None else ttl
-    return replace(limits, cache_ttl=cache_ttl, cache_scope=tool.cache_scope)
+    return limits._replace(cache_ttl=cache_ttl, cache_scope=tool.cache_scope)
 
 
 def route_limits(route: Route, tools: ToolSettings) -> Limits:
@@ -91,8 +91,7 @@ def _limits(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OverriddenArguments:
+class OverriddenArguments(NamedTuple):
     """A tool's arguments with the admin's overrides.
 
     Attributes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
 
 import pydantic_core
 
@@ -18,7 +18,7 @@ TOOLS_ARGUMENT: Final = "tools"
 _MAX_MESSAGES: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegisteredPrompt(Contribution):
     """A prompt with the arguments of its function.
 
@@ -31,8 +31,7 @@ class RegisteredPrompt(Contribution):
     context: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptAnswer:
+class PromptAnswer(NamedTuple):
     """The answer of a prompt.
 
     Attributes:
@@ -42,7 +41,7 @@ class PromptAnswer:
 
     messages: list[Message]
     description: str | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: Mapping[str, Any] = {}
 
 
 def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:

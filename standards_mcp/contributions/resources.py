@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import pydantic_core
@@ -41,7 +41,7 @@ class Template(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegisteredResource(Contribution):
     """A resource with the template of its URI and the arguments of its function.
 
@@ -64,8 +64,7 @@ class RegisteredResource(Contribution):
         return self.template.match(uri)
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """The contents of a resource: text or bytes.
 
     Attributes:
@@ -78,8 +77,8 @@ class Contents:
     data: str | bytes
     mime_type: str
     parts: tuple[Mapping[str, Any], ...] | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    item_meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: Mapping[str, Any] = {}
+    item_meta: Mapping[str, Any] = {}
     fixed: bool = False
 
 
@@ -138,7 +137,7 @@ def contents_of(value: object, resource: Resource) -> Contents:
     """
     mime_type = resource.mime_type
     if isinstance(value, Contents):  # rendered already in another process, or a file of a skill
-        return replace(value, fixed=resource.fixed)
+        return value._replace(fixed=resource.fixed)
     if isinstance(value, str | bytes):
         # A lone surrogate cannot be sent, and would end the connection.
         size = len(value.encode()) if isinstance(value, str) else len(value)

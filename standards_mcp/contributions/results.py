@@ -40,7 +40,7 @@ _MAX_ITEMS: Final = 100_000
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The check and the rendering of a function's return value.
 

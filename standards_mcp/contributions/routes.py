@@ -33,7 +33,7 @@ class _Convertor(Protocol):
     def convert(self, value: str) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegisteredRoute(Contribution):
     """A route with its compiled path.
 

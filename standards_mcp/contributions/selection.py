@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from standards_mcp.config.layers import key_name
@@ -64,8 +65,7 @@ class RegisteredFilter(NamedTuple):
         return self.filter.name
 
 
-@dataclass(frozen=True, slots=True)
-class Contributions:
+class Contributions(NamedTuple):
     """Contributions of plugins in a stable order; a new kind of contribution is a new field."""
 
     tools: tuple[RegisteredTool, ...] = ()
@@ -76,18 +76,12 @@ class Contributions:
     skills: tuple[RegisteredSkill, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(self))
+        return any(tuple(self))
 
     @classmethod
     def merged(cls, parts: Iterable[Contributions]) -> Contributions:
         """Return all of *parts* as one."""
-        parts = tuple(parts)
-        return cls(
-            *(
-                tuple(item for part in parts for item in getattr(part, field.name))
-                for field in fields(cls)
-            )
-        )
+        return cls(*(tuple(chain.from_iterable(kind)) for kind in zip(*parts, strict=True)))
 
 
 # Several people may use one server and see different items.
@@ -106,7 +100,7 @@ class Access(NamedTuple):
 EVERYTHING: Final = Access()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """All contributions with the configuration applied; hidden items have a `hidden_reason`.
 

@@ -34,7 +34,7 @@ _NO_ARGUMENTS: Final = UncheckedArguments({"type": "object", "properties": {}})
 _types: Final = cache(mimetypes.MimeTypes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegisteredSkill(Contribution):
     """A skill; its URI is among its names, so that it has one owner, too.
 

@@ -56,7 +56,7 @@ _ENDING: Final = re.compile(r"(?<=...)(s|es|ed|ing|er)$")
 _MAX_NAME_LENGTH: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegisteredTool(Contribution):
     """A tool with the arguments and the result of its function.
 

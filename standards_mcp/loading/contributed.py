@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -73,7 +72,7 @@ class ContributionStore:
         """
         if provider_of(record) is None:
             filters = register_filters(record.name, partial(self._call, record), self.all)
-            self._set(record, replace(record.contributions, filters=filters))
+            self._set(record, record.contributions._replace(filters=filters))
 
     def reread(self, plugin: str) -> None:
         """Read the contributions of a plugin again; keep the earlier ones if any is invalid.
@@ -96,7 +95,7 @@ class ContributionStore:
             message = "changed contributions are invalid; the earlier ones stay in use"
             log.error(message, extra={"plugin": plugin, "reason": why})  # noqa: TRY400
             return
-        self._set(record, replace(own, filters=filters))
+        self._set(record, own._replace(filters=filters))
         self.collect()
         self.apply_filters()
 

@@ -9,6 +9,7 @@ other plugin is loaded.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -16,12 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
-
-from pydantic import TypeAdapter
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from standards_mcp.config.timing import Timing
 from standards_mcp.files import FILE_MODE, of_environment, private_folder, replace_privately
@@ -52,8 +50,7 @@ Returns how that process ended or hung, else an empty string.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Note:
+class _Note(NamedTuple):
     """The outcome of a plugin's last load or start, and its unfinished attempt.
 
     Attributes:
@@ -78,7 +75,6 @@ class _Note:
 
 
 _Notes: TypeAlias = dict[str, _Note]
-_NOTES_ADAPTER: Final = TypeAdapter(_Notes)
 _OUTCOME_STATUSES: Final = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
@@ -182,8 +178,8 @@ class Quarantine:
         if not self._watchdog.is_alive():
             self._watchdog = threading.Thread(target=self._report_hang, daemon=True)
             self._watchdog.start()
-        note = replace(_note_of(record.info, None), attempt=self._step, since=time.time())
-        self._write_attempt(_NOTES_ADAPTER.dump_json({record.info.name: note}))
+        note = _note_of(record.info, None)._replace(attempt=self._step, since=time.time())
+        self._write_attempt(_encoded({record.info.name: note}))
         try:
             yield
         finally:
@@ -240,19 +236,19 @@ class Quarantine:
         """Return the note of a plugin with an attempt that runs, or at which a start ended."""
         try:
             text = self._attempt_file.read_bytes() if self._folder else b""
-            attempts = _NOTES_ADAPTER.validate_json(text) if text.strip() else {}
+            attempts = _parsed(text) if text.strip() else {}
         except (OSError, ValueError):
             return None
         attempt = attempts.get(info.name)
         if attempt is None or not _matches(info, attempt):
             return None
         note = _note_of(info, self._read_notes().get(info.name))
-        return replace(note, attempt=attempt.attempt, since=attempt.since)
+        return note._replace(attempt=attempt.attempt, since=attempt.since)
 
     def _read_notes(self) -> _Notes:
         """Return the notes by plugin name; none if the file is missing or damaged."""
         try:
-            return _NOTES_ADAPTER.validate_json(self._file.read_bytes()) if self._folder else {}
+            return _parsed(self._file.read_bytes()) if self._folder else {}
         except (OSError, ValueError):
             return {}
 
@@ -260,7 +256,7 @@ class Quarantine:
         """Change some fields in the note about a plugin."""
 
         def change(notes: _Notes) -> _Notes:
-            return notes | {info.name: replace(_note_of(info, notes.get(info.name)), **fields)}
+            return notes | {info.name: _note_of(info, notes.get(info.name))._replace(**fields)}
 
         self._rewrite(change)
 
@@ -274,8 +270,27 @@ class Quarantine:
         with suppress(OSError):  # this includes filelock.Timeout
             lock = of_environment(private_folder(self._folder), "plugins", ".lock")
             with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
-                changed = _NOTES_ADAPTER.dump_json(change(self._read_notes()), indent=1)
-                replace_privately(self._file, changed)
+                replace_privately(self._file, _encoded(change(self._read_notes())))
+
+
+def _encoded(notes: _Notes) -> bytes:
+    return json.dumps({name: note._asdict() for name, note in notes.items()}, indent=1).encode()
+
+
+def _parsed(data: bytes) -> _Notes:
+    """Return the notes in a file. A model of pydantic would take three hundredths of a start.
+
+    Raises:
+        ValueError: The file is damaged, or of another version of the host.
+    """
+    try:
+        notes = {name: _Note(**fields) for name, fields in json.loads(data).items()}
+        return {
+            name: note._replace(status=Status(note.status), since=float(note.since))
+            for name, note in notes.items()
+        }
+    except (TypeError, AttributeError) as exc:
+        raise ValueError("these are no notes") from exc
 
 
 def _open_locked(file: Path) -> int:
@@ -315,7 +330,7 @@ def _outcome(record: PluginRecord, earlier: _Note | None, step: Step) -> _Note:
     if record.status is Status.FAILED and note.reason == record.reason:
         step = note.step
     now = datetime.now(UTC).strftime(_TIME) if record.reason else ""
-    return replace(note, status=record.status, reason=record.reason, step=step, time=now)
+    return note._replace(status=record.status, reason=record.reason, step=step, time=now)
 
 
 def _note_of(info: PluginInfo, note: _Note | None) -> _Note:

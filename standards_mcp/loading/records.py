@@ -43,7 +43,7 @@ class PluginKind(StrEnum):
     SERVER = "server"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PluginInfo:
     """A plugin before it is loaded.
 
@@ -73,7 +73,7 @@ class PluginInfo:
         return canonical(self.distribution) == HOST
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PluginRecord:
     """A plugin while the host runs.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import click
@@ -100,7 +99,7 @@ def with_filters(
     """Return *contributions* with *filters* added to every tool that accepts filters."""
     plain = tuple(each.filter for each in filters)
     tools = tuple(tool.with_filters_or_error(plain) for tool in contributions.tools)
-    return contributions if tools == contributions.tools else replace(contributions, tools=tools)
+    return contributions if tools == contributions.tools else contributions._replace(tools=tools)
 
 
 def _try_filters(plugin: str, others: Contributions, own: Sequence[RegisteredFilter]) -> None:

@@ -3,8 +3,6 @@
 The models take the descriptions of their fields from their docstrings.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator, Mapping

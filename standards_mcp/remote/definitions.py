@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
 
@@ -82,8 +81,7 @@ def why_not_valid(error: ValidationError) -> str:
     return readable(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(NamedTuple):
     """The server of a definition.
 
     Attributes:

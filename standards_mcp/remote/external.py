@@ -206,7 +206,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         prompts = self._each(listing, "prompts", partial(read_remote_prompt, origin))
         skills = self._each(listing, "skills", partial(read_remote_skill, origin, self._list_again))
         folders = tuple(item.folder for item in skills if item.folder.endswith("/"))
-        origin = replace(origin, skills=folders)
+        origin = origin._replace(skills=folders)
         resources: tuple[RegisteredResource, ...] = ()
         if "resources" in listing:
             lists = listing["resources"], listing.get("resourceTemplates", ())

@@ -6,8 +6,6 @@ earlier replies, sealed by the SDK. The tool's function runs again from its begi
 replies so far.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

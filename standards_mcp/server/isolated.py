@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
@@ -221,8 +221,7 @@ class _Adapter:
 
     def __call__(self, contributions: Contributions) -> Contributions:
         """Return the adapted contributions; do not adapt any of them twice."""
-        return replace(
-            contributions,
+        return contributions._replace(
             tools=tuple(map(self._tool, contributions.tools)),
             prompts=tuple(map(self._prompt, contributions.prompts)),
         )
@@ -332,7 +331,9 @@ class _PrivateAnswers:
         names = tuple(name for _, _, name in keys)
         secret_names = tuple(name for model, key, name in keys if declares_secret(model, key))
         if record.status in (Status.FAILED, Status.DISABLED):
-            problems = masked_data([asdict(problem) for problem in record.problems], record.secrets)
+            problems = masked_data(
+                [problem._asdict() for problem in record.problems], record.secrets
+            )
             return wire.Description(
                 failure=record.reason,
                 problems=problems,

@@ -37,7 +37,7 @@ Notify: TypeAlias = Callable[[Collection[Kind]], Awaitable[None]]
 _Table = TypeVar("_Table", bound=Table)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReloadOptions:
     """Options and shared state for reloading the configuration.
 

@@ -4,7 +4,6 @@ import multiprocessing
 import sys
 import threading
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_a_process_that_a_plugin_forked_keeps_no_lock(tmp_path: Path):
 def test_a_plugin_that_hangs_is_logged_once_and_quick_ones_are_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    timing = replace(DEFAULT_TIMING, hung=0.2)
+    timing = DEFAULT_TIMING._replace(hung=0.2)
     quarantine = Quarantine(tmp_path, timing, lambda *_: "")
     quick, slow = (
         PluginRecord(PluginInfo(name=name, load=lambda: None, distribution=name))

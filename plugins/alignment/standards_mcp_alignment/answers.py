@@ -1,7 +1,5 @@
 """The part of an answer that several tools share."""
 
-from __future__ import annotations
-
 from typing_extensions import TypedDict
 
 

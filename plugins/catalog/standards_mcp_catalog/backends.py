@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import distribution
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -20,8 +19,7 @@ GROUP: Final = "standards_mcp_catalog.backends"
 """The entry points of backends, named as in ``[plugins.catalog] backend``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backend:
+class Backend(NamedTuple):
     """A store that an entry point offers.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .base import Catalog
 from .records import StandardRecord
@@ -13,8 +13,7 @@ from .vocabulary.readings import Reading, Request
 _Found = Mapping[str, Sequence[StandardRecord]]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The standards of one code or id.
 
     Attributes:
@@ -24,7 +23,7 @@ class Match:
     """
 
     text: str
-    records: list[StandardRecord] = field(default_factory=list[StandardRecord])
+    records: Sequence[StandardRecord] = ()
     reading: Reading | None = None
 
 

@@ -4,8 +4,6 @@ The fields have the names of the Pinecone record that the two standards tools re
 record moves between stores unchanged.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import textwrap

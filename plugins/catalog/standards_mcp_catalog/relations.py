@@ -12,7 +12,6 @@ import re
 import time
 from calendar import monthrange
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -77,8 +76,7 @@ class CrosswalkLinks(NamedTuple):
     adds: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRelation:
+class StatedRelation(NamedTuple):
     """A relation as seen from one of its ends.
 
     Attributes:
@@ -172,8 +170,7 @@ _RETIRED_TOO: Final = " (retired too)"
 _ISO: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:[T ].*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retirement:
+class Retirement(NamedTuple):
     """The retirement of one standard.
 
     Attributes:

@@ -1,7 +1,5 @@
 """``[plugins.catalog]``: which store the standards are in, and how to reach it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self

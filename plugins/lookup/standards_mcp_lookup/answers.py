@@ -1,7 +1,5 @@
 """The answer of ``get_standard_details``."""
 
-from __future__ import annotations
-
 from typing import Any, NotRequired
 
 from typing_extensions import TypedDict

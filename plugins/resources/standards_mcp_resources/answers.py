@@ -1,7 +1,5 @@
 """The answers of the tools, in the envelope of all standards tools."""
 
-from __future__ import annotations
-
 from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 
 from typing_extensions import TypedDict

@@ -1,7 +1,5 @@
 """The answer of ``find_relevant_standards``, field for field."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict

@@ -1,7 +1,5 @@
 """The answer of the tool."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field

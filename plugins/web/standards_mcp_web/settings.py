@@ -1,7 +1,5 @@
 """The settings ``[plugins.web]``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator

@@ -1,12 +1,20 @@
 """The tables of the configuration as pydantic models, with their base class and shared types."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     AfterValidator,
@@ -78,8 +86,7 @@ class AtStart:
     """Mark a setting that takes effect at the next start, not on reload."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextFormat:
+class TextFormat(NamedTuple):
     """A format of text: a pattern, also for editors, and a description for error messages.
 
     Attributes:

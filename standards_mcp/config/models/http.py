@@ -1,7 +1,5 @@
 """``[server]``: the service over HTTP, who may use it, the audit log and traces."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models of the host's settings, with ``[plugins.*]`` and ``[servers.*]``."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """``[servers.<name>.auth]``: how the host signs in at another server, by OAuth 2.1."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """Tables of contributions, and ``[profiles.*]``: selection, names and limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias

@@ -1,7 +1,5 @@
 """The structured answer of `check_alignment`."""
 
-from __future__ import annotations
-
 from typing import Final, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict

@@ -1,7 +1,5 @@
 """The answer of ``compare_standards``, field for field."""
 
-from __future__ import annotations
-
 from typing import Final, Literal, NotRequired, TypeAlias, get_args
 
 from typing_extensions import TypedDict

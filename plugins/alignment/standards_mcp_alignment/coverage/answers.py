@@ -1,7 +1,5 @@
 """The answer of ``check_coverage``, field for field."""
 
-from __future__ import annotations
-
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict

@@ -16,11 +16,11 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp_catalog.base import ForwardingCatalog
-from standards_mcp_catalog.results import StandardSets
-
-from .seeding import SeedSource
 
 if TYPE_CHECKING:
+    from standards_mcp_catalog.results import StandardSets
+
+    from .seeding import SeedSource
     from .store import LocalStore
 
 MAX_THREADS: Final = 16
@@ -66,6 +66,8 @@ class LocalCatalog(ForwardingCatalog):
 
     @override
     async def sets(self) -> StandardSets:
+        from standards_mcp_catalog.results import StandardSets  # noqa: PLC0415  - see `store`
+
         return StandardSets(sets=tuple(await self._ask("sets")))
 
     async def aclose(self) -> None:

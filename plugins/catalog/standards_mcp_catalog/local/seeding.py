@@ -10,20 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.results import Seed
+from typing import TYPE_CHECKING, NamedTuple
 
 from .database import Database, fingerprint
+
+if TYPE_CHECKING:
+    from standards_mcp_catalog.records import StandardRecord
+    from standards_mcp_catalog.results import Seed
 
 _EDITIONS = "seed"
 _FINGERPRINTS = "seeded"
 _OPTED_OUT = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedSource:
+class SeedSource(NamedTuple):
     """A lazily loaded `Seed`.
 
     Attributes:

@@ -1,4 +1,7 @@
-"""The embedded store, synchronous; `catalog.LocalCatalog` runs it in worker threads."""
+"""The embedded store, synchronous; `catalog.LocalCatalog` runs it in worker threads.
+
+A lookup needs no `results`, whose import takes some milliseconds, so methods import them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ from standards_mcp_catalog.base import Filter, Progress, check_query
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import CrosswalkLinks, StatedRelation
-from standards_mcp_catalog.results import CatalogStats, Facets, FieldValues, SearchResult
 from standards_mcp_catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp_catalog.vocabulary.grades import grade_order
 from standards_mcp_catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
@@ -34,6 +36,8 @@ from .relations import stated_relations
 from .seeding import SeedSource
 
 if TYPE_CHECKING:
+    from standards_mcp_catalog.results import CatalogStats, Facets, FieldValues, SearchResult
+
     from .index.engine import Engine
     from .index.ranking import Mode
 
@@ -90,6 +94,8 @@ class LocalStore:
         Args:
             mode: ``lexical`` searches by words only and ``dense`` by vectors only, for benchmarks.
         """
+        from standards_mcp_catalog.results import SearchResult  # noqa: PLC0415  - see the module
+
         check_query(query_text, top_k)
         database = self.database
         if not database.revision:
@@ -142,6 +148,8 @@ class LocalStore:
 
     def values(self, name: str) -> FieldValues:
         """Return the texts that a field has in the index."""
+        from standards_mcp_catalog.results import FieldValues  # noqa: PLC0415  - see the module
+
         return FieldValues(counts=self._engine.values(name) if self.database.revision else {})
 
     def stats(self) -> CatalogStats:
@@ -149,6 +157,8 @@ class LocalStore:
 
         A new catalog is not filled from the seed.
         """
+        from standards_mcp_catalog.results import CatalogStats  # noqa: PLC0415  - see the module
+
         database = self._open_existing()
         if database is None or (self._seed and seeding.is_new(database)):
             seed = self._seed
@@ -337,6 +347,8 @@ class LocalStore:
         return Engine(self.folder.index, self._model, self._key)
 
     def _facets_of(self, database: Database) -> Facets:
+        from standards_mcp_catalog.results import Facets  # noqa: PLC0415  - see the module
+
         version = database.version
         if self._facets is None or self._facets[0] != version:
             self._facets = (

@@ -17,12 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from standards_mcp_catalog.records import StandardRecord, text_hash
-from standards_mcp_catalog.results import Seed
 from standards_mcp_encoders.spec import MINILM_NAME
 
+if TYPE_CHECKING:
+    from standards_mcp_catalog.results import Seed
+
+EDITION: Final = "edition.txt"
 _SETS: Final = "sets.csv"
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 
@@ -59,6 +62,8 @@ def starter_seed() -> Seed:
     The vectors, one of float16 for each record in the order of `starter_records`, are made by
     ``scripts/embed_starter.py``.
     """
+    from standards_mcp_catalog.results import Seed  # noqa: PLC0415  - once in a catalog's life
+
     records = starter_records()
     hashes = [text_hash(record.description) for record in records]
     return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=starter_vectors())
@@ -108,6 +113,14 @@ def _array(name: str) -> Any:
 
 
 def starter_edition() -> str:
+    """Return the edition of the starter set, which changes with its texts: its `files_hash`.
+
+    It is kept in a file, because to hash all files takes half of the first lookup.
+    """
+    return (files(__name__) / EDITION).read_text("ascii").strip()
+
+
+def files_hash() -> str:
     """Return a hash of all texts, of the code that reads them, and of the encoder's name."""
     found = blake2b(MINILM_NAME.encode(), digest_size=8)
     for table in (files(__name__) / _SETS, *_tables(), *_phrase_tables()):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .notation import is_common_core, plain_text
 
@@ -12,8 +11,7 @@ _FROM_CSP: Final = '`standards-mcp data import --from-api csp --jurisdiction "{}
 _STARTER: Final = "`standards-mcp data import starter`"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """The standards of one publisher, recognized by the form of their codes.
 
     Attributes:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from .families import COMMON_CORE, LABELS, Family, family_of
@@ -80,8 +79,7 @@ _SCIENCE_PAGE: Final = re.compile(
 _MOST_SEGMENTS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One possible meaning of a text.
 
     Attributes:
@@ -226,8 +224,7 @@ _LIKE_A_CODE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A text that names one standard, or several standards in its parts.
 
     Attributes:

@@ -13,7 +13,10 @@ import pytest
 from standards_mcp_catalog.local.index.vectors import towards_standards
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.starter import (
+    EDITION,
+    files_hash,
     phrase_vectors,
+    starter_edition,
     starter_records,
     starter_seed,
     starter_vectors,
@@ -181,6 +184,11 @@ def test_the_vectors_are_those_of_the_texts(records: list[StandardRecord]):
     cosines = np.sum(expected * vectors[list(sample)].astype(np.float32), axis=1)
     # Processors and versions of the runtime round otherwise: a number may become its neighbour.
     assert cosines.min() > 0.995
+
+
+def test_the_edition_is_that_of_the_texts():
+    advice = f"write {files_hash()} into standards_mcp_catalog/starter/{EDITION}"
+    assert starter_edition() == files_hash(), advice
 
 
 def test_every_standard_has_two_to_four_phrases_with_their_vectors():

@@ -21,7 +21,6 @@ import threading
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +122,7 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
             model=model, dimensions=dimensions if model else 0, records=records,
             revision=revision, edition=starter_edition(), files=_sync_files(folder),
         )  # fmt: skip
-        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+        text = json.dumps({"format": FORMAT, "version": VERSION, **manifest._asdict()}, indent=1)
         _write_durably(folder / "manifest.json", text)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # the folder may have filled the disk

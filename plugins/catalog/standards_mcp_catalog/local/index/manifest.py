@@ -12,9 +12,8 @@ import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
@@ -27,8 +26,7 @@ _T = TypeVar("_T")
 FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Contents and checksums of an index folder.
 
     Attributes:
