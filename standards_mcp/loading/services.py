@@ -77,6 +77,16 @@ class Services:
         for service_type in needs:
             self._choose(service_type)
 
+    def dependents(self, plugin: str) -> list[str]:
+        """Return the loaded plugins that need a service of *plugin*, and fail without it."""
+        return [
+            name
+            for name, record in self._records.items()
+            if record.plugin is not None
+            and record.status is not Status.FAILED
+            and any(self._choose(needed)[0] == plugin for needed in type(record.plugin).needs)
+        ]
+
     def get(self, record: PluginRecord, service_type: ServiceType) -> Any:
         """Return a service that a plugin asks for; see `PluginContext.service`.
 

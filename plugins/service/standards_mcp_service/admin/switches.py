@@ -75,7 +75,13 @@ def plugin_switch(
             state = "not be loaded" if enabled else "be enabled"
             raise RefusedError(f"Nothing is changed: {name} would still {state}: {why}.")
         if not enabled:
-            return []
+            others = [
+                other
+                for other in host.manager.services.dependents(name)
+                if not disabled_reason(host.manager.records[other].info, after)
+            ]
+            when = "From its next start on, the service also does without"
+            return [f"{when} plugins that need this one: {', '.join(others)}."] if others else []
         if is_loaded:
             served = ", ".join(gained(host.manager.contributions, before, after))
             return [

@@ -17,7 +17,7 @@ import pytest
 from support.hosts import names_of
 from support.http import http_client, patient_client, served_over_http
 
-from standards_mcp import Plugin, Prompt, Resource, hookimpl, tool
+from standards_mcp import Plugin, Prompt, Resource, Service, hookimpl, tool
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
@@ -57,16 +57,34 @@ def visit(tools: object) -> str:
     return f"Visit {tools}"
 
 
+class Shelf:
+    """A service of the shelf plugin."""
+
+
+class ShelfPlugin(Plugin):
+    @hookimpl
+    def register_services(self):
+        return [Service(type=Shelf, factory=Shelf)]
+
+
+class ReaderPlugin(Plugin):
+    """A plugin that needs the service of another one."""
+
+    needs = (Shelf,)
+
+
 class BrokenPlugin(Plugin):
     def __init__(self, *args: Any) -> None:
         raise RuntimeError(f"broken{len(args)}")
 
 
 @asynccontextmanager
-async def administered(text: str = TEXT) -> AsyncGenerator[tuple[Host, str]]:
+async def administered(
+    text: str = TEXT, **plugins: type[Plugin]
+) -> AsyncGenerator[tuple[Host, str]]:
     file = Path("service.toml")
     file.write_text(text, encoding="utf-8")
-    plugins = {"desk": DeskPlugin, "guest": GuestPlugin, "broken": BrokenPlugin}
+    plugins |= {"desk": DeskPlugin, "guest": GuestPlugin, "broken": BrokenPlugin}
     installed = [
         PluginInfo(name=name, distribution=f"{name}-kit", load=lambda item=item: item)
         for name, item in plugins.items()
@@ -144,6 +162,16 @@ async def test_a_plugin_that_was_not_loaded_waits_for_a_restart():
         assert (await press(url, "disable")).status_code == 303
         assert "desk is disabled" in await read(url, "?changed_plugin=desk")
     assert Sources(Path("service.toml")).load().settings.plugins["desk"].enabled is False
+
+
+async def test_plugins_that_need_a_disabled_one_are_named_first():
+    async with administered(shelf=ShelfPlugin, reader=ReaderPlugin) as (_, url):
+        asked = await press(url, "disable", "shelf")
+        assert "plugins that need this one: reader." in asked.text
+        assert file_text() == TEXT
+        assert (await press(url, "disable", "reader")).status_code == 303
+        assert (await press(url, "disable", "shelf")).status_code == 303
+    assert Sources(Path("service.toml")).load().settings.plugins["shelf"].enabled is False
 
 
 async def test_without_autoload_a_plugin_gets_its_own_line():
