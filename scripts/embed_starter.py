@@ -26,7 +26,9 @@ def main() -> None:
     vectors = encoder.encode([phrase for wording in wordings for phrase in wording.phrases])
     greatest = np.abs(vectors).max(axis=1, keepdims=True)
     save("phrases.npy", np.rint(vectors / greatest * 127).astype(np.int8))
-    Path(str(files(starter) / starter.EDITION)).write_text(f"{starter.files_hash()}\n", "ascii")
+    Path(str(files(starter) / starter.EDITION)).write_text(
+        f"{starter.edition_of_texts()}\n", "ascii"
+    )
 
 
 def save(name: str, vectors: npt.NDArray[np.generic]) -> None:

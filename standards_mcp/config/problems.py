@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -48,7 +49,8 @@ _URL_STARTS: Final = ("https://", "http://", "${")
 _LIST_COMMANDS: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """An invalid value of the configuration, a missing key, or a missing program or folder.
 
     Attributes:
@@ -110,9 +112,9 @@ def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> P
     """Add the fix for a missing key: the key to set or, for a secret, the variable."""
     key, keys = key_name(problem.path), tuple(map(str, location))
     if not declares_secret(model, keys):
-        return problem._replace(fix=f"set {key}")
+        return replace(problem, fix=f"set {key}")
     fix = variable_advice(problem.path, plugin_variables(model).get(keys))
-    return problem._replace(message=f"{problem.message}; {fix}", fix=fix, where=key)
+    return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
 
 def _key_of(location: _Location, values: Any) -> _Location:

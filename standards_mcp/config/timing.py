@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 
-class Timing(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Timing:
     """Limits in seconds.
 
     Attributes:

@@ -76,7 +76,7 @@ class Contributions(NamedTuple):
     skills: tuple[RegisteredSkill, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(tuple(self))
+        return any(self)
 
     @classmethod
     def merged(cls, parts: Iterable[Contributions]) -> Contributions:

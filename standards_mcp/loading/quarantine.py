@@ -15,11 +15,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from standards_mcp.config.timing import Timing
 from standards_mcp.files import FILE_MODE, of_environment, private_folder, replace_privately
@@ -43,6 +43,7 @@ _UNDECIDED: Final = (
 )
 
 Step: TypeAlias = Literal["loading", "starting"]
+_STEPS: Final = get_args(Step)
 Trial: TypeAlias = Callable[[PluginInfo, Step], str]
 """Load a plugin in another process, and start it if an earlier start ended while starting it.
 
@@ -270,27 +271,41 @@ class Quarantine:
         with suppress(OSError):  # this includes filelock.Timeout
             lock = of_environment(private_folder(self._folder), "plugins", ".lock")
             with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
-                replace_privately(self._file, _encoded(change(self._read_notes())))
+                replace_privately(self._file, _encoded(change(self._read_notes()), indent=1))
 
 
-def _encoded(notes: _Notes) -> bytes:
-    return json.dumps({name: note._asdict() for name, note in notes.items()}, indent=1).encode()
+def _encoded(notes: _Notes, indent: int | None = None) -> bytes:
+    return json.dumps(
+        {name: note._asdict() for name, note in notes.items()}, indent=indent
+    ).encode()
 
 
 def _parsed(data: bytes) -> _Notes:
-    """Return the notes in a file. A model of pydantic would take three hundredths of a start.
+    """Return the notes in a file.
+
+    This is not a model of pydantic, which would take two milliseconds of each start.
 
     Raises:
-        ValueError: The file is damaged, or of another version of the host.
+        OSError: A time is out of the system's range.
+        ValueError: The file is damaged.
     """
     try:
-        notes = {name: _Note(**fields) for name, fields in json.loads(data).items()}
-        return {
-            name: note._replace(status=Status(note.status), since=float(note.since))
-            for name, note in notes.items()
-        }
-    except (TypeError, AttributeError) as exc:
-        raise ValueError("these are no notes") from exc
+        return {name: _read_note(fields) for name, fields in json.loads(data).items()}
+    except (AttributeError, LookupError, OverflowError, RecursionError, TypeError) as exc:
+        raise ValueError("the notes about plugins are damaged") from exc
+
+
+def _read_note(fields: Mapping[str, Any]) -> _Note:
+    """Return the note with these fields; further fields are those of a later version."""
+    note = _Note(*(fields[name] for name in _Note._fields))
+    note = note._replace(status=Status(note.status))
+    datetime.fromtimestamp(note.since, UTC)  # raises an error if there is no such time
+    types = [type(value) for value in note._replace(attempt=None)]
+    if types != [type(value) for value in _Note("", "")]:
+        raise TypeError("a field has another type")
+    if note.step not in _STEPS or note.attempt not in (None, *_STEPS):
+        raise ValueError("there is no such step")
+    return note
 
 
 def _open_locked(file: Path) -> int:

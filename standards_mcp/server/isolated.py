@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
@@ -331,9 +331,7 @@ class _PrivateAnswers:
         names = tuple(name for _, _, name in keys)
         secret_names = tuple(name for model, key, name in keys if declares_secret(model, key))
         if record.status in (Status.FAILED, Status.DISABLED):
-            problems = masked_data(
-                [problem._asdict() for problem in record.problems], record.secrets
-            )
+            problems = masked_data([asdict(problem) for problem in record.problems], record.secrets)
             return wire.Description(
                 failure=record.reason,
                 problems=problems,

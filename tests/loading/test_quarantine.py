@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import json
 import multiprocessing
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.waiting import wait_until
 
 from standards_mcp.config.timing import DEFAULT_TIMING
 from standards_mcp.loading.quarantine import Quarantine
-from standards_mcp.loading.records import PluginInfo, PluginRecord
+from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
+
+NOTE: dict[str, Any] = {
+    "distribution": "acme", "version": "", "status": "failed", "reason": "broken",
+    "step": "loading", "time": "2026-01-02", "attempt": None, "since": 1e9, "is_suspect": False,
+    "verdict": "",
+}  # fmt: skip
 
 
 def recorded(folder: Path) -> str:
@@ -50,7 +59,7 @@ def test_a_process_that_a_plugin_forked_keeps_no_lock(tmp_path: Path):
 def test_a_plugin_that_hangs_is_logged_once_and_quick_ones_are_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    timing = DEFAULT_TIMING._replace(hung=0.2)
+    timing = replace(DEFAULT_TIMING, hung=0.2)
     quarantine = Quarantine(tmp_path, timing, lambda *_: "")
     quick, slow = (
         PluginRecord(PluginInfo(name=name, load=lambda: None, distribution=name))
@@ -64,3 +73,42 @@ def test_a_plugin_that_hangs_is_logged_once_and_quick_ones_are_not(
     with quarantine.attempt(quick):
         pass
     assert [item.args for item in caplog.records] == [("slow",)]
+
+
+def stored_note(folder: Path, text: str) -> tuple[str, str]:
+    """Return the status and the reason of a plugin after a restart, with *text* as both files."""
+    record = PluginRecord(PluginInfo(name="acme", load=lambda: None, distribution="acme"))
+    quarantine = Quarantine(folder, DEFAULT_TIMING, lambda *_: "it ended")
+    quarantine.save([record], "loading")
+    record.status = Status.STARTED
+    quarantine.save([record], "loading")
+    (file,) = folder.glob("*.json")
+    for damaged in (file, file.with_suffix(".attempt")):
+        damaged.write_text(text, encoding="utf-8")
+    record.status = Status.DISCOVERED
+    assert quarantine.judge(record.info, again=True) == ""
+    quarantine.restore([record])
+    return record.status, record.reason
+
+
+def test_the_outcome_of_the_last_start_is_restored(tmp_path: Path):
+    text = json.dumps({"acme": {**NOTE, "of a later version": 1}})
+    assert stored_note(tmp_path, text) == ("failed", "broken (at the last start, 2026-01-02)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "null", "[]", "{", '{"acme": []}', '{"acme": {}}', "[" * 100_000, '"\\ud800"',
+        *(
+            json.dumps({"acme": {**NOTE, "attempt": "loading", **fields}})
+            for fields in (
+                {"since": 10**400}, {"since": 1e300}, {"since": float("nan")}, {"since": "now"},
+                {"verdict": ["a"]}, {"reason": {"a": 1}}, {"attempt": "xyz"},
+                {"attempt": ["loading"]}, {"step": "ending"}, {"status": "lost"}, {"version": 1},
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_damaged_notes_are_no_notes(tmp_path: Path, text: str):
+    assert stored_note(tmp_path, text) == ("discovered", "")

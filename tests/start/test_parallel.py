@@ -15,7 +15,7 @@ from standards_mcp.start.launch import Launch
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
-STARTS = 200
+STARTS = 16
 RESULTS = {
     "2025-11-25 initialize": json.dumps({"protocolVersion": "2025-11-25"}),
     "2025-11-25 tools/list": json.dumps({"tools": ["x" * 100_000]}),

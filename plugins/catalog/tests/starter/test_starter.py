@@ -14,7 +14,7 @@ from standards_mcp_catalog.local.index.vectors import towards_standards
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.starter import (
     EDITION,
-    files_hash,
+    edition_of_texts,
     phrase_vectors,
     starter_edition,
     starter_records,
@@ -187,8 +187,8 @@ def test_the_vectors_are_those_of_the_texts(records: list[StandardRecord]):
 
 
 def test_the_edition_is_that_of_the_texts():
-    advice = f"write {files_hash()} into standards_mcp_catalog/starter/{EDITION}"
-    assert starter_edition() == files_hash(), advice
+    advice = f"write {edition_of_texts()} into standards_mcp_catalog/starter/{EDITION}"
+    assert starter_edition() == edition_of_texts(), advice
 
 
 def test_every_standard_has_two_to_four_phrases_with_their_vectors():
