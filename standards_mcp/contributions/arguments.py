@@ -179,6 +179,23 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     return read_signature(tool.function, (_FILTER_ARGUMENT, *context), tuple(filters))
 
 
+class FilteredArguments:
+    """Read the arguments of a tool with filters, once while the filters stay the same.
+
+    A start asks for them to check the filters, and again to serve them.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self._last: tuple[tuple[Filter, ...], Arguments] | None = None
+
+    def __call__(self, filters: tuple[Filter, ...]) -> Arguments:
+        """Return the arguments. See `read_arguments`."""
+        if self._last is None or self._last[0] != filters:
+            self._last = filters, read_arguments(self._tool, filters)
+        return self._last[1]
+
+
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
     """Return the arguments of a tool that has only these filters.
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import partial
 from typing import Annotated, Any, Final
 
 import pydantic_core
@@ -24,7 +23,13 @@ from standards_mcp.errors import (
 from standards_mcp.filters import FilterExpression, parse_filter
 from standards_mcp.plugin import Filter, Tool
 
-from .arguments import Arguments, context_argument, filter_expression, read_arguments
+from .arguments import (
+    Arguments,
+    FilteredArguments,
+    context_argument,
+    filter_expression,
+    read_arguments,
+)
 from .base import (
     Contribution,
     is_duration,
@@ -62,7 +67,7 @@ class RegisteredTool(Contribution):
 
     Attributes:
         filters: The filters among the arguments; None before they are known.
-        extend: Returns the arguments with filters, if the function runs in another process.
+        extend: Returns the arguments with filters; None if it accepts none.
         context: The name of the argument that takes the `CallContext`, or an empty string.
         view: URI of the served view for its answers, or "".
     """
@@ -81,10 +86,9 @@ class RegisteredTool(Contribution):
         Raises:
             SchemaError: The filters do not fit the other arguments.
         """
-        if not self.tool.accepts_filters or filters == self.filters:
+        if self.extend is None or filters == self.filters:
             return self
-        read = self.extend or partial(read_arguments, self.tool)
-        return replace(self, arguments=read(filters), filters=filters)
+        return replace(self, arguments=self.extend(filters), filters=filters)
 
     def with_filters_or_error(self, filters: tuple[Filter, ...]) -> RegisteredTool:
         """Return the tool with filters, or with the reason why they do not fit."""
@@ -137,6 +141,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
             result=read_result(declared.function, declared.output_schema),
             context=context_argument(declared.function),
             filters=(),
+            extend=FilteredArguments(declared) if declared.accepts_filters else None,
         )
 
 

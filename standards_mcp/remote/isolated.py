@@ -346,7 +346,7 @@ def isolated_tool(plugin: str, described: Described, calls: WorkerCalls) -> Regi
         arguments=UncheckedArguments(described.input_schema),
         result=Result(None, described.output_schema, wrapped=False),
         context=CALL,
-        extend=partial(_extended, described.input_schema),
+        extend=partial(_extended, described.input_schema) if tool.accepts_filters else None,
     )
 
 
