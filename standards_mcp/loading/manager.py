@@ -50,6 +50,10 @@ class _Hooks(pluggy.PluginManager):
         """Return the options of a hook, or None; special methods, the most of all, are no hooks."""
         return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
 
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        """Return the options of a hook of the host, whose module is safe to read."""
+        return getattr(getattr(module_or_class, name), f"{self.project_name}_spec", None)
+
 
 class PluginManager:
     """Loads plugins, and keeps a record of every installed one.

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -106,7 +107,7 @@ class Quarantine:
         Args:
             again: Run a new trial even after a failed one, and wait for its end.
         """
-        note = self._read_attempt(info) or self._read_notes().get(info.name)
+        note = self._read_attempt(info) or self._notes_at_start.get(info.name)
         if note is None or note.attempt is None or not _matches(info, note):
             return ""
         age = time.time() - note.since
@@ -252,6 +253,11 @@ class Quarantine:
             return _parsed(self._file.read_bytes()) if self._folder else {}
         except (OSError, ValueError):
             return {}
+
+    @cached_property
+    def _notes_at_start(self) -> _Notes:
+        """The notes for `judge`, which is asked about each plugin in turn."""
+        return self._read_notes()
 
     def _set_fields(self, info: PluginInfo, **fields: Any) -> None:
         """Change some fields in the note about a plugin."""
