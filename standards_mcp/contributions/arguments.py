@@ -161,8 +161,13 @@ class SchemaArguments:
         return schema_validator(self.schema)
 
 
-def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
+def read_arguments(
+    tool: Tool, filters: Iterable[Filter] = (), signature: inspect.Signature | None = None
+) -> Arguments:
     """Return the arguments of a tool, with *filters* added if it accepts them.
+
+    Args:
+        signature: The `signature_of` its function, if it is known.
 
     Raises:
         SchemaError: The arguments have no schema that every client accepts.
@@ -173,10 +178,11 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         schema = portable_input_schema(tool.input_schema)  # limits the size of the next check
         check_json_schema(tool.input_schema)
         return SchemaArguments(schema)
-    context = (name,) if (name := context_argument(tool.function)) else ()
+    signature = signature or signature_of(tool.function)
+    context = (name,) if (name := context_argument(tool.function, signature)) else ()
     if not tool.accepts_filters:
-        return read_signature(tool.function, context)
-    return read_signature(tool.function, (_FILTER_ARGUMENT, *context), tuple(filters))
+        return read_signature(signature, context)
+    return read_signature(signature, (_FILTER_ARGUMENT, *context), tuple(filters))
 
 
 class FilteredArguments:
@@ -185,14 +191,14 @@ class FilteredArguments:
     A start asks for them to check the filters, and again to serve them.
     """
 
-    def __init__(self, tool: Tool) -> None:
-        self._tool = tool
+    def __init__(self, tool: Tool, signature: inspect.Signature) -> None:
+        self._tool, self._signature = tool, signature
         self._last: tuple[tuple[Filter, ...], Arguments] | None = None
 
     def __call__(self, filters: tuple[Filter, ...]) -> Arguments:
         """Return the arguments. See `read_arguments`."""
         if self._last is None or self._last[0] != filters:
-            self._last = filters, read_arguments(self._tool, filters)
+            self._last = filters, read_arguments(self._tool, filters, self._signature)
         return self._last[1]
 
 
@@ -209,13 +215,16 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
     return read_arguments(Tool(name="filters", function=accept, accepts_filters=True), filters)
 
 
-def context_argument(function: Callable[..., Any]) -> str:
+def context_argument(function: Callable[..., Any], signature: inspect.Signature) -> str:
     """Return the name of the argument that takes the `CallContext`, or an empty string.
+
+    Args:
+        signature: The `signature_of` the function.
 
     Raises:
         SchemaError: The function has such an argument but is not async.
     """
-    parameters = signature_of(function).parameters.values()
+    parameters = signature.parameters.values()
     # Also in `CallContext | None`, for authors who call the function themselves.
     types = {each.name: (each.annotation, *get_args(each.annotation)) for each in parameters}
     name = next((each for each, annotations in types.items() if CallContext in annotations), "")
@@ -227,11 +236,11 @@ def context_argument(function: Callable[..., Any]) -> str:
 
 
 def read_signature(
-    function: Callable[..., Any],
+    signature: inspect.Signature,
     host_arguments: Sequence[str] = (),
     filters: tuple[Filter, ...] | None = None,
 ) -> ModelArguments:
-    """Return the arguments of a function.
+    """Return the arguments of a function with this `signature_of`.
 
     Args:
         host_arguments: The names of arguments that the host adds, hidden from clients.
@@ -240,7 +249,7 @@ def read_signature(
     Raises:
         SchemaError: The arguments have no schema that every client accepts.
     """
-    parameters = _parameters(function, host_arguments)
+    parameters = _parameters(signature, host_arguments)
     fields = [_model_field(parameter) for parameter in parameters.values()]
     names = [info.alias for _, info in fields]
     if duplicates := {name for name in names if names.count(name) > 1}:
@@ -290,9 +299,9 @@ def _schema_of_texts(fields: Iterable[tuple[Any, Any]]) -> Schema | None:
 
 
 def _parameters(
-    function: Callable[..., Any], host_arguments: Sequence[str]
+    signature: inspect.Signature, host_arguments: Sequence[str]
 ) -> dict[str, inspect.Parameter]:
-    parameters = dict(signature_of(function).parameters)
+    parameters = dict(signature.parameters)
     for name in host_arguments:
         if parameters.pop(name, None) is None:
             raise SchemaError(f"its function has no argument {name!r}, which the host gives it")

@@ -13,6 +13,7 @@ from standards_mcp.plugin import Message, Prompt
 from .arguments import context_argument, read_signature
 from .base import Contribution, check_completers, naming_declaration, read_common
 from .results import bounded_list
+from .schemas import signature_of
 
 TOOLS_ARGUMENT: Final = "tools"
 _MAX_MESSAGES: Final = 1000
@@ -55,10 +56,11 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
         for names in (declared.needs, declared.uses):
             if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ValueError("its needs and uses must be lists of names of tools")
-        context = context_argument(declared.function)
+        signature = signature_of(declared.function)
+        context = context_argument(declared.function, signature)
         # The function gets the names that clients see, because an admin may rename tools.
         tools = TOOLS_ARGUMENT if declared.needs or declared.uses else ""
-        arguments = read_signature(declared.function, [name for name in (tools, context) if name])
+        arguments = read_signature(signature, [name for name in (tools, context) if name])
         check_completers(declared.complete, arguments.schema["properties"])
     return RegisteredPrompt(**fields, prompt=declared, arguments=arguments, context=context)
 

@@ -15,6 +15,7 @@ from standards_mcp.plugin import Resource
 from .arguments import read_signature
 from .base import Contribution, check_completers, naming_declaration, raise_first_fault, read_common
 from .results import read_iterator
+from .schemas import signature_of
 
 VIEW_TYPE: Final = "text/html;profile=mcp-app"
 """The MIME type of a view in MCP Apps."""
@@ -95,7 +96,7 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
         f"{declared.uri}{mime_type}".encode()  # fails for half a surrogate pair
         template = template_of(declared.uri)
         declared = _checked_view(declared)
-        arguments = read_signature(declared.function)
+        arguments = read_signature(signature_of(declared.function))
         _check_variables(arguments.schema, template)
         check_completers(declared.complete, arguments.schema["properties"])
     return RegisteredResource(**fields, resource=declared, template=template, arguments=arguments)

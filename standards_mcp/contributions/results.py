@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -24,7 +24,6 @@ from .schemas import (
     portable_output_schema,
     schema_errors,
     schema_validator,
-    signature_of,
 )
 
 _T = TypeVar("_T")
@@ -97,8 +96,8 @@ class Result:
         return result
 
 
-def read_result(function: Callable[..., Any], declared: object = None) -> Result:
-    """Return the rendering for *function*, by its return annotation.
+def read_result(signature: inspect.Signature, declared: object = None) -> Result:
+    """Return the rendering for a function with this `signature_of`, by its return annotation.
 
     Args:
         declared: The author's output schema, or a type to derive a schema from, or None.
@@ -113,7 +112,7 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
         else:
             schema = portable_output_schema(_adapter_and_schema(declared)[1])
         return Result(None, schema, wrapped=False, is_declared=True)
-    annotation = signature_of(function).return_annotation
+    annotation = signature.return_annotation
     if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)
     adapter, schema = _adapter_and_schema(annotation)

@@ -39,7 +39,7 @@ from .base import (
     read_common,
 )
 from .results import Result, read_result
-from .schemas import ARGUMENT_NAME, SchemaError
+from .schemas import ARGUMENT_NAME, SchemaError, signature_of
 
 UNTRUSTED_TEXT_META: Final = "standards-mcp/untrusted-text"
 """In the ``_meta`` of a tool: True if its answers may contain text of third parties."""
@@ -134,14 +134,15 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         except (TypeError, ValueError) as exc:
             raise ValueError(f"its meta is not a JSON object: {exc}") from exc
         declared = replace(declared, meta=meta)
+        signature = signature_of(declared.function)
         return RegisteredTool(
             **fields,
             tool=declared,
-            arguments=read_arguments(declared),
-            result=read_result(declared.function, declared.output_schema),
-            context=context_argument(declared.function),
+            arguments=read_arguments(declared, (), signature),
+            result=read_result(signature, declared.output_schema),
+            context=context_argument(declared.function, signature),
             filters=(),
-            extend=FilteredArguments(declared) if declared.accepts_filters else None,
+            extend=FilteredArguments(declared, signature) if declared.accepts_filters else None,
         )
 
 

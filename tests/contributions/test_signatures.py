@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
 from standards_mcp.contributions.arguments import Arguments, read_arguments, read_signature
 from standards_mcp.contributions.results import error_result, read_result
-from standards_mcp.contributions.schemas import SchemaError, portable_input_schema
+from standards_mcp.contributions.schemas import SchemaError, portable_input_schema, signature_of
 
 Json = dict[str, Any]
 
@@ -230,7 +230,7 @@ def _short(a: Annotated[str, Field(max_length=3)], b: Annotated[Described, 5]) -
     "function", [_texts, _optional_texts, _no_texts, _titled, _nullable, _renamed, _short]
 )
 def test_texts_have_the_schema_that_pydantic_gives_them(function: Callable[..., Any]):
-    arguments = read_signature(function)
+    arguments = read_signature(signature_of(function))
     by_pydantic = arguments.model().model_json_schema(by_alias=True)
     assert arguments.schema == portable_input_schema(by_pydantic)
 
@@ -238,10 +238,10 @@ def test_texts_have_the_schema_that_pydantic_gives_them(function: Callable[..., 
 def test_no_model_is_built_for_texts_before_they_are_checked(monkeypatch: pytest.MonkeyPatch):
     built: list[object] = []
     monkeypatch.setattr("standards_mcp.contributions.arguments._model", built.append)
-    read_signature(_texts)
+    read_signature(signature_of(_texts))
     assert built == []
     with pytest.raises(SchemaError):
-        read_signature(_short)
+        read_signature(signature_of(_short))
     assert len(built) == 1
 
 
@@ -502,7 +502,7 @@ def _returning(annotation: Any) -> Callable[..., Any]:
 def test_a_promised_result_has_a_schema_and_is_structured(
     annotation: Any, value: Any, structured: Json
 ):
-    result = read_result(_returning(annotation))
+    result = read_result(signature_of(_returning(annotation)))
     assert result.schema is not None
     assert result.schema["type"] == "object"
     assert "$defs" not in result.schema
@@ -529,7 +529,7 @@ def test_a_promised_result_has_a_schema_and_is_structured(
 def test_a_result_that_promises_nothing_is_text(
     annotation: Any, value: Any, text: str, structured: Json | None
 ):
-    result = read_result(_returning(annotation))
+    result = read_result(signature_of(_returning(annotation)))
     assert result.schema is None
     rendered = result.render(value)
     assert (rendered.text, rendered.structured) == (text, structured)
@@ -538,11 +538,11 @@ def test_a_result_that_promises_nothing_is_text(
 def test_a_tool_may_build_its_result_itself():
     own = ToolResult(text='x {"a":1}', structured={"a": 1}, is_error=True)
     for annotation in (ToolResult, Point, str):
-        assert read_result(_returning(annotation)).render(own) == own
-    assert read_result(lambda: own).schema is None
+        assert read_result(signature_of(_returning(annotation))).render(own) == own
+    assert read_result(signature_of(lambda: own)).schema is None
     for annotation in (Tree, object(), Callable[[], int]):
         with pytest.raises(SchemaError):
-            read_result(_returning(annotation))
+            read_result(signature_of(_returning(annotation)))
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_a_tool_may_build_its_result_itself():
 )
 def test_a_result_that_cannot_be_sent_is_a_crash(annotation: Any, value: Any):
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError)):
-        read_result(_returning(annotation)).render(value)
+        read_result(signature_of(_returning(annotation))).render(value)
 
 
 def test_an_error_is_the_envelope_and_can_be_sent_whatever_it_says():
