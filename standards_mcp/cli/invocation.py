@@ -6,7 +6,6 @@ import asyncio
 import logging
 import shlex
 import sys
-import tomllib
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -25,7 +24,13 @@ from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand, print_text
-from standards_mcp.config.layers import merged, nested, statement_keys, variable_name
+from standards_mcp.config.layers import (
+    merged,
+    nested,
+    parse_toml,
+    statement_keys,
+    variable_name,
+)
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -297,13 +302,13 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
 def keys_of(path: str) -> list[str]:
     """Return the keys of a path such as ``tools.overrides."a.b".timeout``."""
     with suppress(ValueError, RecursionError):  # not a TOML key; validation reports it
-        if keys := statement_keys(tomllib.loads(f"{path} = 0")):
+        if keys := statement_keys(parse_toml(f"{path} = 0")):
             return [*keys]
     return path.strip().split(".")
 
 
 def _toml_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
+        return parse_toml(f"value = {text}")["value"]
+    except (ValueError, KeyError, RecursionError):
         return text

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -221,7 +220,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     for end in range(1, len(lines) + 1):
         # A value may have many lines: it ends as soon as the text so far is valid TOML.
         try:
-            keys = statement_keys(tomllib.loads("\n".join(lines[start:end])))
+            keys = statement_keys(parse_toml("\n".join(lines[start:end])))
         except ValueError:
             continue
         if lines[start].lstrip().startswith("["):
@@ -229,6 +228,17 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         if table or keys:
             yield start + 1, (*table, *keys)
         start = end
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ValueError: It is not TOML.
+    """
+    import tomllib  # noqa: PLC0415  - many users have no configuration file
+
+    return tomllib.loads(text)
 
 
 def statement_keys(value: Any) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -37,6 +36,7 @@ from .layers import (
     leaves,
     merged,
     nested,
+    parse_toml,
     path_of,
     variable_name,
 )
@@ -282,7 +282,7 @@ def _file_layer(file: Path, text: str | None) -> Layer:
     """
     text = _read(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
     try:
-        values = tomllib.loads(text)
+        values = parse_toml(text)
     except (ValueError, RecursionError) as exc:  # also for an endless number or nesting
         raise ConfigError(f"{file}{_explain(text, str(exc))}") from None
     if "mcpServers" in values:  # copied from the file of another client
