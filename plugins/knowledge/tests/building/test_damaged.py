@@ -32,9 +32,13 @@ def test_a_file_that_ends_the_process_of_its_reader_is_skipped(
     ask = DocumentReader._ask
 
     def crash(reader, data, suffix):
-        if suffix == ".rst":
-            reader._running_process().kill()
-        return ask(reader, data, suffix)
+        if suffix != ".rst":
+            return ask(reader, data, suffix)
+        process = reader._running_process()
+        process.kill()
+        with monkeypatch.context() as patch:  # it must not see the end and start another one
+            patch.setattr(reader, "_running_process", lambda: process)
+            return ask(reader, data, suffix)
 
     monkeypatch.setattr(DocumentReader, "_ask", crash)
     write({"a.md": "One.", "b.rst": "Two.", "c.md": "Three."})
