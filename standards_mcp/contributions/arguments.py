@@ -166,9 +166,6 @@ def read_arguments(
 ) -> Arguments:
     """Return the arguments of a tool, with *filters* added if it accepts them.
 
-    Args:
-        signature: The `signature_of` its function, if it is known.
-
     Raises:
         SchemaError: The arguments have no schema that every client accepts.
     """
@@ -183,23 +180,6 @@ def read_arguments(
     if not tool.accepts_filters:
         return read_signature(signature, context)
     return read_signature(signature, (_FILTER_ARGUMENT, *context), tuple(filters))
-
-
-class FilteredArguments:
-    """Read the arguments of a tool with filters, once while the filters stay the same.
-
-    A start asks for them to check the filters, and again to serve them.
-    """
-
-    def __init__(self, tool: Tool, signature: inspect.Signature) -> None:
-        self._tool, self._signature = tool, signature
-        self._last: tuple[tuple[Filter, ...], Arguments] | None = None
-
-    def __call__(self, filters: tuple[Filter, ...]) -> Arguments:
-        """Return the arguments. See `read_arguments`."""
-        if self._last is None or self._last[0] != filters:
-            self._last = filters, read_arguments(self._tool, filters, self._signature)
-        return self._last[1]
 
 
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
@@ -217,9 +197,6 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
 
 def context_argument(function: Callable[..., Any], signature: inspect.Signature) -> str:
     """Return the name of the argument that takes the `CallContext`, or an empty string.
-
-    Args:
-        signature: The `signature_of` the function.
 
     Raises:
         SchemaError: The function has such an argument but is not async.

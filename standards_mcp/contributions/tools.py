@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,6 @@ from standards_mcp.plugin import Filter, Tool
 
 from .arguments import (
     Arguments,
-    FilteredArguments,
     context_argument,
     filter_expression,
     read_arguments,
@@ -142,8 +142,27 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
             result=read_result(signature, declared.output_schema),
             context=context_argument(declared.function, signature),
             filters=(),
-            extend=FilteredArguments(declared, signature) if declared.accepts_filters else None,
+            extend=_filters_reader(declared, signature) if declared.accepts_filters else None,
         )
+
+
+def _filters_reader(
+    tool: Tool, signature: inspect.Signature
+) -> Callable[[tuple[Filter, ...]], Arguments]:
+    """Return a function for the arguments of a tool with filters.
+
+    It keeps its last answer, since a start checks the filters, and then serves them.
+    """
+    last: tuple[tuple[Filter, ...], Arguments] | None = None
+
+    def read(filters: tuple[Filter, ...]) -> Arguments:
+        nonlocal last
+        latest = last
+        if latest is None or latest[0] != filters:
+            last = latest = filters, read_arguments(tool, filters, signature)
+        return latest[1]
+
+    return read
 
 
 def _checks(declaration: Any) -> dict[str, bool]:

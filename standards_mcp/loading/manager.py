@@ -156,7 +156,7 @@ class PluginManager:
         for services in self.call(record, "register_services"):
             self.services.add(record, services or ())
 
-    def _disable_without_services(self, loaded: Iterable[PluginRecord]) -> None:
+    def _disable_without_services(self, loaded: Collection[PluginRecord]) -> None:
         """Disable the plugins that need a service without a provider.
 
         Raises:
@@ -172,11 +172,14 @@ class PluginManager:
                 reason = mask(str(exc), record.secrets)
                 record.status, record.reason, record.plugin = Status.DISABLED, reason, None
                 self._hooks.pop(record.name, None)
+                self.services.withdraw(record.name)
                 if self._is_required(record):
                     raise PluginError(record.name, reason) from None
                 disabled.setdefault(reason, []).append(record.name)
         for reason, names in disabled.items():  # many plugins often have the same reason
             log.warning("plugins are disabled", extra={"plugins": names, "reason": reason})
+        if disabled:
+            self._disable_without_services(loaded)  # others may need services of these
 
     async def wait_listed(self) -> None:
         """Wait until the tools of all providers are known, or until the providers' time limits."""

@@ -272,18 +272,17 @@ class Quarantine:
         notes = self._read_notes()
         if self._folder is None or change(notes) == notes:
             return
+        vars(self).pop("_notes_at_start", None)
         import filelock  # noqa: PLC0415  - takes 10 ms, and most commands change nothing
 
         with suppress(OSError):  # this includes filelock.Timeout
             lock = of_environment(private_folder(self._folder), "plugins", ".lock")
             with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
-                replace_privately(self._file, _encoded(change(self._read_notes()), indent=1))
+                replace_privately(self._file, _encoded(change(self._read_notes())))
 
 
-def _encoded(notes: _Notes, indent: int | None = None) -> bytes:
-    return json.dumps(
-        {name: note._asdict() for name, note in notes.items()}, indent=indent
-    ).encode()
+def _encoded(notes: _Notes) -> bytes:
+    return json.dumps({name: note._asdict() for name, note in notes.items()}).encode()
 
 
 def _parsed(data: bytes) -> _Notes:
@@ -302,8 +301,8 @@ def _parsed(data: bytes) -> _Notes:
 
 
 def _read_note(fields: Mapping[str, Any]) -> _Note:
-    """Return the note with these fields; further fields are those of a later version."""
-    note = _Note(*(fields[name] for name in _Note._fields))
+    """Return the note with these fields; another version may have more of them, or fewer."""
+    note = _Note(**{name: value for name, value in fields.items() if name in _Note._fields})
     note = note._replace(status=Status(note.status))
     datetime.fromtimestamp(note.since, UTC)  # raises an error if there is no such time
     types = [type(value) for value in note._replace(attempt=None)]

@@ -78,14 +78,17 @@ class Services:
             self._choose(service_type)
 
     def dependents(self, plugin: str) -> list[str]:
-        """Return the loaded plugins that need a service of *plugin*, and fail without it."""
-        return [
-            name
-            for name, record in self._records.items()
-            if record.plugin is not None
-            and record.status is not Status.FAILED
-            and any(self._choose(needed)[0] == plugin for needed in type(record.plugin).needs)
-        ]
+        """Return the loaded plugins that cannot be loaded without a plugin, in their order."""
+        lost = {plugin}
+        for _ in self._records:  # a dependent may itself be needed by others
+            lost |= {
+                name
+                for name, record in self._records.items()
+                if record.plugin is not None
+                and record.status is not Status.FAILED
+                and lost & self.providers(type(record.plugin).needs)
+            }
+        return [name for name in self._records if name in lost and name != plugin]
 
     def get(self, record: PluginRecord, service_type: ServiceType) -> Any:
         """Return a service that a plugin asks for; see `PluginContext.service`.
@@ -177,16 +180,13 @@ class Services:
 
     async def warm_up(self, used: Iterable[ServiceType]) -> None:
         """Open the services of these types that have a slow first use, one after the other."""
-        for service_type in dict.fromkeys(used):
-            with suppress(MissingServiceError):
-                _, service = self._choose(service_type)
-                if service.warm_up:
-                    try:
-                        await service.warm_up(await to_thread.run_sync(self.open, service_type))
-                    except Exception as exc:  # noqa: BLE001  - the first call reports it
-                        reason = describe_exception(exc)
-                        fields = {"service": service.name, "reason": reason}
-                        log.debug("a service cannot be warmed up", extra=fields)
+        for _, service in self._with_provider(dict.fromkeys(used)):
+            if service.warm_up:
+                try:
+                    await service.warm_up(await to_thread.run_sync(self.open, service.type))
+                except Exception as exc:  # noqa: BLE001  - the first call reports it
+                    fields = {"service": service.name, "reason": describe_exception(exc)}
+                    log.debug("a service cannot be warmed up", extra=fields)
 
     async def aclose(self) -> None:
         """Close the open services, the last one first. Each reopens itself if it is used again."""

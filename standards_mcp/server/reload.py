@@ -109,7 +109,7 @@ async def reload_on_change(host: Host, reloading: ReloadOptions, on_changed: Not
             changed.clear()
             try:
                 await reload_from_sources(host, reloading, on_changed)
-            except Exception as exc:  # noqa: BLE001  - the next change must still be last_seen
+            except Exception as exc:  # noqa: BLE001  - the next change must still be seen
                 is_ours = isinstance(exc, StandardsMcpError)
                 reason = {"reason": str(exc) if is_ours else describe_exception(exc)}
                 log.error("the configuration is refused; the old one stays in force", extra=reason)  # noqa: TRY400  - the reason says it all

@@ -75,6 +75,24 @@ def test_a_plugin_that_hangs_is_logged_once_and_quick_ones_are_not(
     assert [item.args for item in caplog.records] == [("slow",)]
 
 
+def test_a_plugin_is_tried_once_in_a_start(tmp_path: Path):
+    info = PluginInfo(name="acme", load=lambda: None, distribution="acme")
+    trials: list[str] = []
+
+    def passed(info: PluginInfo, step: str) -> str:
+        trials.append(f"{info.name} {step}")
+        return ""
+
+    first = Quarantine(tmp_path, DEFAULT_TIMING, passed)
+    first.save([PluginRecord(info, Status.STARTED)], "starting")
+    (file,) = tmp_path.glob("*.json")
+    note = {**NOTE, "attempt": "loading"}
+    file.write_text(json.dumps({"acme": note}), encoding="utf-8")
+    quarantine = Quarantine(tmp_path, DEFAULT_TIMING, passed)
+    assert [quarantine.judge(info, again=False) for _ in range(2)] == ["", ""]
+    assert trials == ["acme loading"]
+
+
 def stored_note(folder: Path, text: str) -> tuple[str, str]:
     """Return the status and the reason of a plugin after a restart, with *text* as both files."""
     record = PluginRecord(PluginInfo(name="acme", load=lambda: None, distribution="acme"))
@@ -92,7 +110,8 @@ def stored_note(folder: Path, text: str) -> tuple[str, str]:
 
 
 def test_the_outcome_of_the_last_start_is_restored(tmp_path: Path):
-    text = json.dumps({"acme": {**NOTE, "of a later version": 1}})
+    earlier = {key: value for key, value in NOTE.items() if key != "is_suspect"}
+    text = json.dumps({"acme": {**earlier, "of a later version": 1}})
     assert stored_note(tmp_path, text) == ("failed", "broken (at the last start, 2026-01-02)")
 
 
@@ -105,7 +124,7 @@ def test_the_outcome_of_the_last_start_is_restored(tmp_path: Path):
             for fields in (
                 {"since": 10**400}, {"since": 1e300}, {"since": float("nan")}, {"since": "now"},
                 {"verdict": ["a"]}, {"reason": {"a": 1}}, {"attempt": "xyz"},
-                {"attempt": ["loading"]}, {"step": "ending"}, {"status": "lost"}, {"version": 1},
+                {"attempt": ["loading"]}, {"step": "ending"}, {"status": "lost"}, {"time": 1},
             )
         ),
     ],

@@ -115,6 +115,24 @@ async def test_without_a_provider_what_needs_it_is_disabled_and_what_uses_it_goe
     assert line.__dict__["plugins"] == ["other_reader", "reader"]
 
 
+def test_plugins_that_need_a_disabled_one_are_disabled_in_turn(make_host: MakeHost):
+    class Title:
+        """A service of a plugin that itself needs one."""
+
+    class Titles(Reader):
+        @hookimpl
+        def register_services(self):
+            return [Service(type=Title, factory=Title)]
+
+    class Cards(Plugin):
+        needs = (Title,)
+
+    host = make_host({"cards": Cards, "titles": Titles})
+    reason = host.manager.records["cards"].reason
+    assert reason.startswith("it needs Title, and")
+    assert host.manager.records["cards"].status is Status.DISABLED
+
+
 @pytest.mark.parametrize("more", [{"strict": True}, {"plugins": {"reader": {"required": True}}}])
 def test_a_required_plugin_without_its_service_stops_the_host(
     make_host: MakeHost, more: dict[str, Any]

@@ -75,13 +75,7 @@ def plugin_switch(
             state = "not be loaded" if enabled else "be enabled"
             raise RefusedError(f"Nothing is changed: {name} would still {state}: {why}.")
         if not enabled:
-            others = [
-                other
-                for other in host.manager.services.dependents(name)
-                if not disabled_reason(host.manager.records[other].info, after)
-            ]
-            when = "From its next start on, the service also does without"
-            return [f"{when} plugins that need this one: {', '.join(others)}."] if others else []
+            return _effects_on_dependents(host, name, after)
         if is_loaded:
             served = ", ".join(gained(host.manager.contributions, before, after))
             return [
@@ -100,6 +94,20 @@ def plugin_switch(
         partial(with_plugin_switched, sources=reloading.sources, plugin=info, enabled=enabled),
         review,
     )
+
+
+def _effects_on_dependents(host: Host, plugin: str, after: Settings) -> list[str]:
+    """Return the effects on the plugins that need a plugin, which is disabled."""
+    names = [
+        name
+        for name in host.manager.services.dependents(plugin)
+        if not disabled_reason(host.manager.records[name].info, after)
+    ]
+    if required := [name for name in names if after.strict or after.section(name).required]:
+        return [f"The service will not start again: {', '.join(required)} cannot do without it."]
+    if names:
+        return [f"The next start also disables the plugins that need it: {', '.join(names)}."]
+    return []
 
 
 def plugin_action(record: PluginRecord, settings: Settings) -> str:

@@ -67,10 +67,28 @@ class ShelfPlugin(Plugin):
         return [Service(type=Shelf, factory=Shelf)]
 
 
+class Cup:
+    """A service of the reader plugin."""
+
+
 class ReaderPlugin(Plugin):
     """A plugin that needs the service of another one."""
 
     needs = (Shelf,)
+
+    @hookimpl
+    def register_services(self):
+        return [Service(type=Cup, factory=Cup)]
+
+
+class GuestOfReaderPlugin(Plugin):
+    needs = (Cup,)
+
+
+class BrokenShelfPlugin(ShelfPlugin):
+    @hookimpl
+    def register_tools(self):
+        return [3]
 
 
 class BrokenPlugin(Plugin):
@@ -164,14 +182,35 @@ async def test_a_plugin_that_was_not_loaded_waits_for_a_restart():
     assert Sources(Path("service.toml")).load().settings.plugins["desk"].enabled is False
 
 
+NEEDED = {"shelf": ShelfPlugin, "reader": ReaderPlugin, "visitor": GuestOfReaderPlugin}
+
+
 async def test_plugins_that_need_a_disabled_one_are_named_first():
-    async with administered(shelf=ShelfPlugin, reader=ReaderPlugin) as (_, url):
+    async with administered(**NEEDED) as (_, url):
         asked = await press(url, "disable", "shelf")
-        assert "plugins that need this one: reader." in asked.text
+        assert "also disables the plugins that need it: reader, visitor." in asked.text
         assert file_text() == TEXT
-        assert (await press(url, "disable", "reader")).status_code == 303
+        assert (await press(url, "disable", "visitor")).status_code == 303
+        asked = await press(url, "disable", "shelf")
+        assert "the plugins that need it: reader." in asked.text
+        assert (await confirm(url, asked)).status_code == 303
+    settings = Sources(Path("service.toml")).load().settings
+    disabled = {name for name, section in settings.plugins.items() if section.enabled is False}
+    assert disabled == {"shelf", "visitor"}
+
+
+async def test_a_plugin_that_a_required_one_needs_keeps_the_service_from_its_next_start():
+    text = f"{TEXT}\n[plugins.reader]\nrequired = true\n"
+    async with administered(text, **NEEDED) as (_, url):
+        asked = await press(url, "disable", "shelf")
+        assert "will not start again: reader cannot do without it." in asked.text
+
+
+async def test_a_provider_that_failed_can_be_disabled():
+    plugins = {"shelf": BrokenShelfPlugin, "reader": ReaderPlugin}
+    async with administered(**plugins) as (_, url):
+        assert (await press(url, "disable", "desk")).status_code == 303
         assert (await press(url, "disable", "shelf")).status_code == 303
-    assert Sources(Path("service.toml")).load().settings.plugins["shelf"].enabled is False
 
 
 async def test_without_autoload_a_plugin_gets_its_own_line():
