@@ -27,6 +27,7 @@ SEARCH = {"query": "bees", "collection": "api"}
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result
     assert result.structured_content is not None
     return result.structured_content
 
@@ -117,13 +118,14 @@ async def test_a_server_that_is_not_qdrant_is_reported(open_memory: OpenMemory, 
 
 
 async def test_a_late_answer_is_a_timeout(open_memory: OpenMemory, qdrant: Any, encoder: Any):
-    async with open_memory(url=qdrant.url, timeout=0.3) as client:
+    async with open_memory(url=qdrant.url) as client:
         await store(client)
-        qdrant.pause = 1
+    async with open_memory(url=qdrant.url, timeout=0.5) as client:
+        qdrant.pause = 2
         kind, message = await failed(client)
         assert (kind, message[:20]) == ("timeout", "The memory store at ")
         assert "[plugins.memory] timeout" in message
-        qdrant.pause, encoder.pause = 0, 1
+        qdrant.pause, encoder.pause = 0, 2
         kind, message = await failed(client)
         assert (kind, message[:12]) == ("timeout", "The encoder ")
 
@@ -131,8 +133,9 @@ async def test_a_late_answer_is_a_timeout(open_memory: OpenMemory, qdrant: Any, 
 async def test_a_server_with_endless_answers_takes_a_bounded_number_of_threads(
     open_memory: OpenMemory, qdrant: Any
 ):
-    async with open_memory(url=qdrant.url, timeout=0.3) as client:
+    async with open_memory(url=qdrant.url) as client:
         await store(client)
+    async with open_memory(url=qdrant.url, timeout=0.3) as client:
         qdrant.drips = True
         threads = threading.active_count()
         said: list[tuple[str, str]] = []
