@@ -24,13 +24,7 @@ from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand, print_text
-from standards_mcp.config.layers import (
-    merged,
-    nested,
-    parse_toml,
-    statement_keys,
-    variable_name,
-)
+from standards_mcp.config.layers import merged, nested, parse_toml, statement_keys, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,

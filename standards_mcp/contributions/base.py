@@ -47,9 +47,6 @@ class Limits(NamedTuple):
     max_argument_values: int = 10_000
 
 
-_DEFAULT_LIMITS: Final = Limits()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contribution:
     """A tool, a prompt, a resource or a skill of a plugin.
@@ -74,7 +71,7 @@ class Contribution:
     title: str | None
     description: str
     arguments: Arguments
-    limits: Limits = _DEFAULT_LIMITS
+    limits: Limits = field(default_factory=Limits)
     hidden_reason: str = ""
     error: str = ""
     conflict: str = ""

@@ -24,12 +24,7 @@ from standards_mcp.errors import (
 from standards_mcp.filters import FilterExpression, parse_filter
 from standards_mcp.plugin import Filter, Tool
 
-from .arguments import (
-    Arguments,
-    context_argument,
-    filter_expression,
-    read_arguments,
-)
+from .arguments import Arguments, context_argument, filter_expression, read_arguments
 from .base import (
     Contribution,
     is_duration,

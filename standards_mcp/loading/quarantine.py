@@ -272,7 +272,7 @@ class Quarantine:
         notes = self._read_notes()
         if self._folder is None or change(notes) == notes:
             return
-        vars(self).pop("_notes_at_start", None)
+        vars(self).pop("_notes_at_start", None)  # a trial changes them
         import filelock  # noqa: PLC0415  - takes 10 ms, and most commands change nothing
 
         with suppress(OSError):  # this includes filelock.Timeout
@@ -304,12 +304,12 @@ def _read_note(fields: Mapping[str, Any]) -> _Note:
     """Return the note with these fields; another version may have more of them, or fewer."""
     note = _Note(**{name: value for name, value in fields.items() if name in _Note._fields})
     note = note._replace(status=Status(note.status))
-    datetime.fromtimestamp(note.since, UTC)  # raises an error if there is no such time
+    datetime.fromtimestamp(note.since, UTC)  # raises an error for an impossible time
     types = [type(value) for value in note._replace(attempt=None)]
     if types != [type(value) for value in _Note("", "")]:
         raise TypeError("a field has another type")
     if note.step not in _STEPS or note.attempt not in (None, *_STEPS):
-        raise ValueError("there is no such step")
+        raise ValueError("a step has an unknown name")
     return note
 
 

@@ -78,17 +78,18 @@ class Services:
             self._choose(service_type)
 
     def dependents(self, plugin: str) -> list[str]:
-        """Return the loaded plugins that cannot be loaded without a plugin, in their order."""
-        lost = {plugin}
-        for _ in self._records:  # a dependent may itself be needed by others
-            lost |= {
+        """Return the loaded plugins that cannot be loaded without a plugin, the nearest first."""
+        lost = [plugin]
+        for provider in lost:  # the list grows: others may need a dependent
+            lost += [
                 name
                 for name, record in self._records.items()
-                if record.plugin is not None
+                if name not in lost
+                and record.plugin is not None
                 and record.status is not Status.FAILED
-                and lost & self.providers(type(record.plugin).needs)
-            }
-        return [name for name in self._records if name in lost and name != plugin]
+                and provider in self.providers(type(record.plugin).needs)
+            ]
+        return lost[1:]
 
     def get(self, record: PluginRecord, service_type: ServiceType) -> Any:
         """Return a service that a plugin asks for; see `PluginContext.service`.

@@ -97,7 +97,6 @@ def stored_note(folder: Path, text: str) -> tuple[str, str]:
     """Return the status and the reason of a plugin after a restart, with *text* as both files."""
     record = PluginRecord(PluginInfo(name="acme", load=lambda: None, distribution="acme"))
     quarantine = Quarantine(folder, DEFAULT_TIMING, lambda *_: "it ended")
-    quarantine.save([record], "loading")
     record.status = Status.STARTED
     quarantine.save([record], "loading")
     (file,) = folder.glob("*.json")
